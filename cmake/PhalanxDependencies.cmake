@@ -1,0 +1,28 @@
+# Every outside library is found here, once.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(flatbuffers CONFIG REQUIRED NAMES flatbuffers FlatBuffers Flatbuffers)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+if(PHALANX_BUILD_TESTS OR PROJECT_IS_TOP_LEVEL)
+  find_package(GTest REQUIRED)
+endif()
+
+# Debian's Abseil is C++14 inside its package files; the libraries work from C++20 all the same.
+find_path(PHALANX_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+add_library(phalanx_asio INTERFACE)
+target_include_directories(phalanx_asio SYSTEM INTERFACE ${PHALANX_ASIO_INCLUDE_DIR})
+target_compile_definitions(phalanx_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(phalanx_asio INTERFACE Threads::Threads)
+add_library(phalanx::asio ALIAS phalanx_asio)
+
+if(PHALANX_UCX)
+  pkg_check_modules(UCX IMPORTED_TARGET ucx)
+endif()
+if(PHALANX_OFI)
+  pkg_check_modules(OFI IMPORTED_TARGET libfabric)
+endif()

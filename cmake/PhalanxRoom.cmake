@@ -1,0 +1,45 @@
+# A room is one folder, one static library and one include root: ROOM/include/ROOM/*.h is what its
+# neighbours see, everything else beside the sources is its own. An include of a room that isn't
+# linked doesn't compile, which is how the law of the layers is kept.
+
+set(PHALANX_WARNINGS -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wswitch-enum -Wno-missing-field-initializers)
+
+# Compile options that every target of the project shares. Contraction is off because a fused
+# multiply-add rounds once where the plan says twice, and results must be equal on every machine.
+function(phalanx_compile_options target)
+  target_compile_options(${target} PRIVATE ${PHALANX_WARNINGS} -ffp-contract=off)
+endfunction()
+
+# phalanx_room(NAME SOURCES … [PUBLIC targets…] [PRIVATE targets…])
+function(phalanx_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*/*.h)
+  add_library(phalanx_${name} STATIC ${ROOM_SOURCES})
+  add_library(phalanx::${name} ALIAS phalanx_${name})
+  target_sources(phalanx_${name} PUBLIC FILE_SET HEADERS
+                 BASE_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/include FILES ${headers})
+  target_link_libraries(phalanx_${name} PUBLIC ${ROOM_PUBLIC} PRIVATE ${ROOM_PRIVATE})
+  phalanx_compile_options(phalanx_${name})
+endfunction()
+
+# phalanx_program(NAME SOURCES … PRIVATE targets…)
+function(phalanx_program name)
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;PRIVATE" ${ARGN})
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE ${PROGRAM_PRIVATE})
+  phalanx_compile_options(${name})
+endfunction()
+
+# phalanx_test(NAME SOURCES … PRIVATE targets… [TIMEOUT seconds] [LABELS …]): one GoogleTest program.
+function(phalanx_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;PRIVATE;LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE ${TEST_PRIVATE} GTest::gmock GTest::gtest_main)
+  phalanx_compile_options(${name})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+endfunction()

@@ -1,0 +1,88 @@
+// A worker's side of the control plane: the one connection to the agent of its node.
+#ifndef PHALANX_CONTROL_CLIENT_CLIENT_H_
+#define PHALANX_CONTROL_CLIENT_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "base/ids.h"
+#include "base/logger.h"
+
+namespace phalanx::control {
+
+// What a process brings when it asks to be a member.
+struct JoinRequest {
+  int rank = -1;  // -1: whichever is free
+  int world_size = 0;
+  Incarnation incarnation;
+  // Transport name → where peers reach this process by it (spi::Wire::address(), prepared groups).
+  std::map<std::string, std::string> addresses;
+  // The process's shared segment, handed to the other members of this node; -1 for none. Borrowed.
+  int segment_fd = -1;
+};
+
+struct Member {
+  int rank = -1;
+  Incarnation incarnation;
+  int node = 0;  // index of its agent; members of one node may share memory
+  int pid = 0;   // as seen on its node
+  std::map<std::string, std::string> addresses;
+};
+
+// The first view of a job, as every member receives it.
+struct ViewDescription {
+  Epoch epoch;
+  uint64_t job_token = 0;       // proves to data links that a peer belongs to the job
+  std::vector<Member> members;  // by rank
+  std::vector<int> node_cores;  // by node: processors its workers may use
+};
+
+// Told by the control thread, one call at a time; must not block and must not call the client.
+class ClientEvents {
+ public:
+  virtual ~ClientEvents() = default;
+  // The view is over: a member was lost or the job is being ended. `reason` is UNAVAILABLE (a
+  // member is gone; names its rank, node and how it ended) or ABORTED. At most once.
+  virtual void OnRevoked(const absl::Status& reason) = 0;
+};
+
+class Client {
+ public:
+  // `agent` is what the environment or Bootstrap() gave: the name of the agent's Unix socket.
+  // UNAVAILABLE when nobody answers there by `deadline`.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& agent, Logger logger,
+                                                         Deadline deadline);
+  virtual ~Client() = default;
+
+  // Asks for a place and waits until all members are there. `progress` is called, now and then,
+  // with lines such as "3 of 4 ranks joined, waiting for rank 2". Called once.
+  //   INVALID_ARGUMENT    another member has this rank, or another world size
+  //   DEADLINE_EXCEEDED   not all ranks came; names the missing ones
+  //   PERMISSION_DENIED   the agent or coordinator refused us (key, user)
+  //   UNAVAILABLE         agent or coordinator gone, or a member lost while joining
+  virtual absl::StatusOr<ViewDescription> Join(
+      const JoinRequest& request, const std::function<void(const std::string&)>& progress,
+      Deadline deadline) = 0;
+
+  // After Join: the descriptors of this node's members' segments, by rank; -1 for ranks of other
+  // nodes and members that brought none. Owned by the client.
+  virtual const std::vector<int>& segment_fds() const = 0;
+
+  // After Join: starts the control thread, which tells `events` from then on.
+  virtual void Start(ClientEvents* events) = 0;
+
+  // Says that this member ends orderly, and waits until all members have said so or the view is
+  // revoked, so that nobody takes an end for a loss. Joins the control thread.
+  virtual absl::Status Leave(Deadline deadline) = 0;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_CLIENT_CLIENT_H_

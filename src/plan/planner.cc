@@ -1,0 +1,1 @@
+// Filled as its room is built.
