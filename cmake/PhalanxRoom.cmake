@@ -23,6 +23,19 @@ function(phalanx_room name)
   phalanx_compile_options(phalanx_${name})
 endfunction()
 
+# phalanx_module(NAME SOURCES … PRIVATE targets…): a library that is opened at run time, so that what
+# it needs may be missing. It lies in lib/phalanx/NAME.so, both in the build tree and installed.
+function(phalanx_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;PRIVATE" ${ARGN})
+  add_library(phalanx_${name}_module MODULE ${MODULE_SOURCES})
+  target_link_libraries(phalanx_${name}_module PRIVATE ${MODULE_PRIVATE})
+  set_target_properties(phalanx_${name}_module PROPERTIES
+    PREFIX "" OUTPUT_NAME ${name}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/phalanx)
+  phalanx_compile_options(phalanx_${name}_module)
+  set_property(GLOBAL APPEND PROPERTY PHALANX_MODULES phalanx_${name}_module)
+endfunction()
+
 # phalanx_program(NAME SOURCES … PRIVATE targets…)
 function(phalanx_program name)
   cmake_parse_arguments(PROGRAM "" "" "SOURCES;PRIVATE" ${ARGN})
@@ -42,4 +55,22 @@ function(phalanx_test name)
   phalanx_compile_options(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+endfunction()
+
+# phalanx_fuzzer(NAME SOURCES … PRIVATE targets…): defines LLVMFuzzerTestOneInput; its inputs lie in
+# tests/fuzz/corpus/NAME. The fuzz preset makes it a libFuzzer program, the others a test that replays
+# the corpus.
+function(phalanx_fuzzer name)
+  cmake_parse_arguments(FUZZER "" "" "SOURCES;PRIVATE" ${ARGN})
+  add_executable(${name} ${FUZZER_SOURCES})
+  target_link_libraries(${name} PRIVATE ${FUZZER_PRIVATE})
+  phalanx_compile_options(${name})
+  if(PHALANX_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzzers)
+  else()
+    target_link_libraries(${name} PRIVATE phalanx_fuzz_replay)
+    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+  endif()
 endfunction()

@@ -45,7 +45,7 @@ inline constexpr int kReduceOpCount = 6;
 // collective's type (for the types narrower than float32: to float32) when the operation is issued.
 class Reduction {
  public:
-  constexpr Reduction(ReduceOp op) : op_(op) {}  // NOLINT(google-explicit-constructor)
+  constexpr Reduction(ReduceOp op) : op_(op) {}  // implicit on purpose
 
   static constexpr Reduction PreMultipliedSum(double factor) {
     return Reduction(factor, static_cast<int64_t>(0), false);
