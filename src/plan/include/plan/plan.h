@@ -7,7 +7,9 @@
 // cache.
 //
 // Plans are equal in form on all ranks: same rounds, chunk, messages and signals. They depend only
-// on what all ranks agree on.
+// on what all ranks agree on. (kAllToAllV, where ranks know their own counts alone, is equal pair
+// by pair: its rounds may differ from rank to rank.) Each is right in place and out of place, as
+// NCCL defines in place.
 #ifndef PHALANX_PLAN_PLAN_H_
 #define PHALANX_PLAN_PLAN_H_
 
@@ -31,7 +33,8 @@ struct Block {
 };
 
 // The chunk of round c of blocks first … first + blocks - 1, which lie one behind the other. With
-// more than one block a plan has one round.
+// more than one block a plan has one round, except for kPublish, whose blocks then are of one size
+// (the last ones may be cut off by the region's end).
 struct Operand {
   Region region = Region::kInput;
   uint16_t first = 0;
@@ -40,13 +43,13 @@ struct Operand {
 };
 
 enum class StepKind : uint8_t {
-  // Over links.
+  // Over links. An empty range is no message.
   kSend,     // source → peer, as message `message` of the round
   kReceive,  // peer → destination
   // Local.
   kCopy,    // destination = source (nothing to do where both are the same memory)
   kScale,   // destination = this rank's factor × source (average of floats: 1/n)
-  kReduce,  // destination = destination op source
+  kReduce,  // destination = source op other
   kDivide,  // destination /= n, truncating: the end of an integer average
   // In a group whose members read each other's memory.
   kPublish,     // let the peers read source, and raise `signal`
@@ -64,13 +67,14 @@ struct Step {
   int16_t peer = -1;  // kSend, kReceive, kPull, kAwait
   Operand destination;
   Operand source;
-  uint16_t message =
-      0;  // kSend, kReceive: equal on both sides, unique per peer and direction in a round
+  Operand other;             // kReduce
+  uint16_t message = 0;      // kSend, kReceive: equal on both sides, unique per peer and direction
   uint8_t signal = 0;        // kPublish, kRaise, kAwait
   uint8_t acknowledged = 0;  // kPublish in place: raised by readers that are done with a round
   bool staged = false;       // kPublish: copied to the transport's slots (small messages)
-  // Indices of earlier steps of the body that must be complete in the same round. A step also
-  // follows itself in the round before.
+  bool last_round_only = false;  // nothing to do in the rounds before
+  // Indices of earlier steps of the body that must be complete in the same round. Also, a step
+  // starts in a round no earlier than it has started in the round before.
   absl::InlinedVector<uint16_t, 4> after;
   bool operator==(const Step&) const = default;
 };
@@ -89,7 +93,11 @@ struct Plan {
   uint16_t messages = 0;  // per round; `message` numbers are below it
   std::vector<Step> body;
 
-  // The elements that `operand` covers in `round`; count 0 past the block's end.
+  // The elements that `operand` covers in `round`; count 0 past the block's end. Of a kPublish with
+  // several blocks in several rounds: the range in the first of them.
+  //
+  // A scratch block holds only `window` chunks at a time: round c has the place c mod window of
+  // them. Its `count` is that of the data whose chunks pass through it.
   Block RangeOf(const Operand& operand, uint32_t round) const;
   // Whether the steps need a group transport, or links (send, receive).
   bool uses_group() const;

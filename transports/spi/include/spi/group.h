@@ -24,11 +24,10 @@ namespace phalanx::spi {
 // How a published range becomes readable.
 enum class Publication : uint8_t {
   // Copied into the transport's own small slots. The caller may overwrite the range at once, and
-  // the
-  // operation needs no acknowledgement at its end. At most kMaxStagedBytes per operation.
+  // the operation needs no acknowledgement at its end. At most kMaxStagedBytes per operation.
   kStaged,
-  // Read where it lies: the range must stay as it is until every reader has raised the
-  // acknowledging signal. (A transport that can't read it there copies it chunk by chunk.)
+  // Read where it lies: each byte must stay as it is until those who read it have raised the
+  // acknowledging signal. (A transport that can't read it there copies it round by round.)
   kInPlace,
 };
 inline constexpr size_t kMaxStagedBytes = 16 * 1024;
@@ -53,15 +52,21 @@ struct GroupOperation {
   uint64_t factor_bits = 0;
 };
 
+// One range, or `ranges` of them whose starts lie `stride` bytes apart (the round's chunk of every
+// peer's block); what lies past the region's end isn't part of it. An operation publishes each
+// region at most once in a round.
 struct Publish {
   Publication publication = Publication::kInPlace;
   Region region = Region::kInput;
   size_t offset = 0;
-  size_t bytes = 0;
+  size_t bytes = 0;  // of each range
+  uint32_t ranges = 1;
+  size_t stride = 0;
   uint32_t round = 0;
   uint8_t signal = 0;  // raised to round + 1
-  uint8_t acknowledged =
-      0;  // kInPlace: the signal by which readers say that they are done with a round
+  // kInPlace: the signal by which readers say that they are done with a round. Every other member
+  // raises it in every round, whether it reads or not.
+  uint8_t acknowledged = 0;
 };
 
 // One communicator's group. Not thread-safe: the holder of the communicator's progress token calls
