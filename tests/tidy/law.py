@@ -1,0 +1,101 @@
+"""The law of the layers and the limits of style, as tables. What may be changed lies here."""
+
+# What every room may include: its own headers, the standard library, and these.
+COMMON = {"base", "absl"}
+
+# Folder -> the rooms whose headers it may include, by the first part of the include path. The folder
+# with the longest matching name counts. `phalanx/types.h` is the vocabulary, open to every room;
+# "phalanx" is the whole public interface. A trailing * stands for any ending.
+ROOMS = {
+    "include": {"phalanx"},
+    "src/base": set(),
+    "src/device": {"device"},
+    "src/plan": {"plan"},
+    "ordering": {"ordering"},
+    "src/membership": {"membership"},
+    "src/topology": {"topology", "plan"},
+    "transports/spi": {"spi"},
+    "transports/sim": {"spi", "sim", "device"},
+    "transports/shm": {"spi", "shm", "device"},
+    "transports/ucx": {"spi", "ucx", "device"},
+    "transports/ofi": {"spi", "ofi", "device"},
+    "transports/nccl": {"spi", "nccl_transport", "device"},
+    "src/engine": {"engine", "plan", "ordering", "device", "spi"},
+    "src/control": {"control_*", "membership", "ordering", "checkpoint"},
+    "checkpoint": {"checkpoint"},
+    # The composition root: the one room that names concrete transports.
+    "src/api": {"phalanx", "api", "engine", "plan", "ordering", "device", "spi", "shm", "sim", "ucx",
+                "ofi", "topology", "control_*", "checkpoint"},
+    "nccl": {"phalanx", "nccl", "api"},
+    # Programs see the public interface; the command also holds the agent and the coordinator.
+    "tools": {"phalanx", "tools", "control_*"},
+    "examples": {"phalanx"},
+    "stress": {"phalanx", "stress"},
+}
+
+# Folders that test everything and so may include everything.
+UNRESTRICTED = {"tests"}
+
+# Rooms without threads, clocks, environment, sockets, files or global randomness.
+PURE = ["src/plan", "ordering", "src/membership", "checkpoint/core"]
+
+PURE_FORBIDDEN_INCLUDES = [
+    "atomic", "barrier", "chrono", "condition_variable", "csignal", "cstdio", "ctime", "fcntl.h",
+    "filesystem", "fstream", "future", "iostream", "latch", "mutex", "poll.h", "pthread.h",
+    "semaphore", "shared_mutex", "signal.h", "spawn.h", "stdio.h", "stop_token", "thread", "time.h",
+    "unistd.h", "absl/synchronization/*", "absl/time/clock.h", "absl/random/*", "arpa/*", "linux/*",
+    "net/*", "netinet/*", "sys/*",
+]
+
+# C functions, called unqualified or from std, that reach outside of a pure room.
+PURE_FORBIDDEN_CALLS = [
+    "clock", "clock_gettime", "close", "fopen", "fork", "getenv", "getpid", "gettimeofday", "mmap",
+    "nanosleep", "open", "popen", "printf", "rand", "random", "read", "secure_getenv", "setenv",
+    "shm_open", "socket", "srand", "syscall", "system", "time", "usleep", "write",
+]
+
+# Names that are wrong in a pure room wherever they stand.
+PURE_FORBIDDEN_NAMES = ["::now", "random_device", "this_thread", "thread_local"]
+
+# Outside libraries, by include, and the only folders that may include them.
+VENDORS = {
+    "ucp/*": ["transports/ucx"],
+    "ucs/*": ["transports/ucx"],
+    "uct/*": ["transports/ucx"],
+    "rdma/*": ["transports/ofi"],
+    "asio.hpp": ["src/control"],
+    "asio/*": ["src/control"],
+    "openssl/*": ["src/control"],
+    "flatbuffers/*": ["src/control"],
+    "hwy/*": ["src/device"],
+    "hwloc.h": ["src/topology"],
+    "isa-l*": ["checkpoint"],
+    "spdlog/*": ["src/base", "src/control", "tools"],
+    "CLI/*": ["tools", "stress", "examples"],
+    "nlohmann/*": ["tools", "stress"],
+    "mpi.h": ["stress/peers"],
+    "gloo/*": ["stress/peers"],
+    "gtest/*": [],
+    "gmock/*": [],
+    "cuda*": [],
+    "nccl.h": [],
+    "absl/log/*": [],
+    "absl/synchronization/*": [],
+}
+
+# The worker's side of the control plane is loaded into user processes: no sockets library, no TLS.
+VENDOR_FREE = {"src/control/client": ["asio.hpp", "asio/*", "openssl/*"]}
+
+# Shipped code never waits by sleeping, and orders memory by the operations themselves.
+SHIPPED = ["include", "src", "transports", "ordering", "checkpoint", "nccl", "tools"]
+SHIPPED_FORBIDDEN = {
+    r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(": "waits by sleeping",
+    r"(?<![\w.>])sleep\s*\(": "waits by sleeping",
+    r"\batomic_(thread|signal)_fence\b": "is a bare fence, which ThreadSanitizer can't follow",
+}
+
+# Spelled in halves so that this file passes its own check.
+BANNED_WORDS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "NO" + "LINT", "HA" + "CK"]
+
+LONGEST_FUNCTION = 70
+LONGEST_FILE = 600
