@@ -24,16 +24,20 @@ function(phalanx_room name)
 endfunction()
 
 # phalanx_module(NAME SOURCES … PRIVATE targets…): a library that is opened at run time, so that what
-# it needs may be missing. It lies in lib/phalanx/NAME.so, both in the build tree and installed.
+# it needs may be missing. It is lib/phalanx/libphalanx_NAME.so, in the build tree as when installed.
 function(phalanx_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES;PRIVATE" ${ARGN})
-  add_library(phalanx_${name}_module MODULE ${MODULE_SOURCES})
-  target_link_libraries(phalanx_${name}_module PRIVATE ${MODULE_PRIVATE})
-  set_target_properties(phalanx_${name}_module PROPERTIES
-    PREFIX "" OUTPUT_NAME ${name}
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/phalanx)
-  phalanx_compile_options(phalanx_${name}_module)
-  set_property(GLOBAL APPEND PROPERTY PHALANX_MODULES phalanx_${name}_module)
+  set(target phalanx_${name}_module)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/module.map)
+  add_library(${target} MODULE ${MODULE_SOURCES})
+  target_link_libraries(${target} PRIVATE ${MODULE_PRIVATE})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${map})
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME phalanx_${name}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/phalanx
+    LINK_DEPENDS ${map})
+  phalanx_compile_options(${target})
+  set_property(GLOBAL APPEND PROPERTY PHALANX_MODULES ${target})
 endfunction()
 
 # phalanx_program(NAME SOURCES … PRIVATE targets…)
