@@ -1,5 +1,6 @@
-// Stands in for libFuzzer where it isn't built: feeds a fuzzer every file of the folders named on the
-// command line, and every prefix of each (a cut frame is the commonest bad input), then exits with 0.
+// Stands in for libFuzzer where it isn't built: feeds a fuzzer every file of the folders named on
+// the command line, and every prefix of each (a cut frame is the commonest bad input), then exits
+// with 0.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
