@@ -1,6 +1,6 @@
 // Conversions between float32 and the narrower floating-point types: round to nearest even, float8
-// saturates (OCP OFP8 1.0, section 5.2.1), NaN stays NaN. Scalar, exact, and the reference for the
-// vectorised reductions.
+// saturates, infinities too (OCP OFP8 1.0, section 5.2.1), NaN stays NaN and keeps its sign and
+// what of its payload fits. Scalar, exact, and the reference for the vectorised reductions.
 #ifndef PHALANX_DEVICE_CONVERT_H_
 #define PHALANX_DEVICE_CONVERT_H_
 
