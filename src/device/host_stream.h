@@ -1,0 +1,33 @@
+// A queue of work on a thread of its own.
+#ifndef PHALANX_DEVICE_HOST_STREAM_H_
+#define PHALANX_DEVICE_HOST_STREAM_H_
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "device/device.h"
+#include "host_event.h"
+
+namespace phalanx::device {
+
+class HostStream : public Stream {
+ public:
+  HostStream();
+  ~HostStream() override;
+
+  absl::Status Copy(void* destination, const void* source, size_t bytes) override;
+  absl::Status Enqueue(std::function<void()> callback) override;
+  absl::Status WaitFor(std::shared_ptr<const Event> event) override;
+  absl::StatusOr<std::shared_ptr<const Event>> Record() override;
+  absl::Status Synchronize(Deadline deadline) override;
+
+ private:
+  class Queue;  // shared with the thread and with the events that it waits for
+
+  const std::shared_ptr<Queue> queue_;
+};
+
+}  // namespace phalanx::device
+
+#endif  // PHALANX_DEVICE_HOST_STREAM_H_
