@@ -6,9 +6,14 @@
 //   int8 … uint64     wrap; min and max as usual
 //   float32, float64  IEEE, one rounding per addition or multiplication
 //   min, max          of floats: NaN if either operand is NaN; -0 < +0. So they don't depend on
-//   order float16, bfloat16, float8  converted to float32 on reading and rounded to nearest-even
-//   once on
-//                     writing; float8 saturates at its largest finite value, NaN stays NaN
+//                     the order of their operands
+//   float16, bfloat16, float8
+//                     converted to float32 on reading and rounded to nearest-even once on writing;
+//                     float8 saturates at its largest finite value, infinities too
+//   NaN               a result that is NaN is always the same quiet NaN, whatever NaNs went in
+//
+// Any thread may call these. No pointer needs alignment. Buffers that aren't the same may not
+// overlap.
 #ifndef PHALANX_DEVICE_REDUCE_H_
 #define PHALANX_DEVICE_REDUCE_H_
 
@@ -28,7 +33,9 @@ class Factor {
   Factor() = default;  // one: nothing is multiplied
 
   // The factor that `reduction` puts on this rank's input in a group of `size`: 1/size for an
-  // average of floats, the caller's for a pre-multiplied sum, else one.
+  // average of floats, the caller's for a pre-multiplied sum, else one. For an integer type, a
+  // caller's integer wraps to the type's width, any other number is truncated towards zero and
+  // limited to the type's range, and NaN is 0.
   static Factor Of(const Reduction& reduction, DataType type, int size);
 
   bool is_one() const { return !applies_; }
@@ -50,7 +57,8 @@ void Reduce(DataType type, ReduceOp op, const void* first, const void* second, v
 // destination[i] = ((sources[0][i]·f0 op sources[1][i]·f1) op …), from left to right, in float32
 // for the types narrower than that, rounded once at the end; for an integer average divided by
 // sources.size() at the end. `factors` is empty, or one per source. destination may be any of the
-// sources. At least one source. Reads each source once; meant for ranges that fit the cache.
+// sources. At least one source; a single one with no factor is copied bit for bit. Reads each
+// source once; meant for ranges that fit the cache.
 void ReduceMany(DataType type, ReduceOp op, absl::Span<const void* const> sources,
                 absl::Span<const Factor> factors, void* destination, size_t count);
 
@@ -58,7 +66,7 @@ void ReduceMany(DataType type, ReduceOp op, absl::Span<const void* const> source
 void Scale(DataType type, const void* source, const Factor& factor, void* destination,
            size_t count);
 
-// destination[i] /= divisor, truncating towards zero. Integers only.
+// destination[i] /= divisor, truncating towards zero. Integers only; divisor > 0.
 void Divide(DataType type, void* destination, int divisor, size_t count);
 
 }  // namespace phalanx::device
