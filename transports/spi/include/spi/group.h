@@ -24,13 +24,17 @@ namespace phalanx::spi {
 // How a published range becomes readable.
 enum class Publication : uint8_t {
   // Copied into the transport's own small slots. The caller may overwrite the range at once, and
-  // the operation needs no acknowledgement at its end. At most kMaxStagedBytes per operation.
+  // the operation needs no acknowledgement at its end. At most kMaxStagedBytes in at most
+  // kMaxStagedPublications per operation. Read in the round of the publication or a later one.
   kStaged,
   // Read where it lies: each byte must stay as it is until those who read it have raised the
-  // acknowledging signal. (A transport that can't read it there copies it round by round.)
+  // acknowledging signal. (A transport that can't read it there copies it round by round, so it
+  // is read in the round of its publication.) The input doesn't change: a transport may raise its
+  // signal to the last round at once, so one that publishes input in place stands for nothing else.
   kInPlace,
 };
 inline constexpr size_t kMaxStagedBytes = 16 * 1024;
+inline constexpr int kMaxStagedPublications = 32;
 
 // Signals are counters, one per (member, number): a member raises its own, round by round, and
 // reads its peers'. An operation of R rounds uses the values 1..R of each signal that its plan
@@ -47,7 +51,7 @@ struct GroupOperation {
   std::byte* output = nullptr;
   size_t output_bytes = 0;
   size_t scratch_bytes = 0;  // provided by the transport, readable by peers
-  // Opaque to the transport, readable by peers from the first signal on: this member's factor of a
+  // Opaque to the transport, readable by peers once this member has published: its factor of a
   // pre-multiplied sum (see device/reduce.h).
   uint64_t factor_bits = 0;
 };
@@ -100,7 +104,8 @@ class GroupTransport {
   // The same into `destination`, without a detour.
   virtual absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes,
                                 uint32_t round, std::byte* destination) = 0;
-  virtual uint64_t factor_bits(int peer) = 0;  // after a reached signal of that peer
+  // After a reached signal by which that peer published.
+  virtual uint64_t factor_bits(int peer) = 0;
 
   virtual void End() = 0;
 
@@ -147,7 +152,8 @@ class GroupDomain {
   // Forming a group of `size` members takes two calls: PrepareGroup() on each member, whose opaque
   // result (at most 64 bytes) reaches all members, then OpenGroup() with all of them in group
   // order. `ranks` are the members' ranks in the view. `oversubscribed`: more ranks than cores, so
-  // don't spin.
+  // don't spin. Both after Attach(), else FAILED_PRECONDITION. A group is destroyed before its
+  // domain, and by each member as soon as its own last operation has ended.
   virtual absl::StatusOr<std::string> PrepareGroup(int size) = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupTransport>> OpenGroup(
       CommunicatorId id, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
