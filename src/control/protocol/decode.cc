@@ -1,0 +1,190 @@
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "control_generated.h"
+#include "control_protocol/message.h"
+
+// The FlatBuffers verifier proves that every offset stays inside the buffer and that required
+// fields are there; the functions here hold what it can't know: ranges, lengths, and codes.
+namespace phalanx::control {
+namespace {
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("malformed message: ", what));
+}
+
+absl::StatusOr<std::string> TextOf(const flatbuffers::String* text) {
+  if (text->size() > kMaxTextBytes) return Malformed("a text is too long");
+  return text->str();
+}
+
+absl::Status ReadStatus(int code, const flatbuffers::String* text, absl::Status* status) {
+  if (code < static_cast<int>(absl::StatusCode::kCancelled) ||
+      code > static_cast<int>(absl::StatusCode::kUnauthenticated)) {
+    return Malformed("a status code out of range");
+  }
+  PHX_ASSIGN_OR_RETURN(const std::string message, TextOf(text));
+  *status = absl::Status(static_cast<absl::StatusCode>(code), message);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<message::Member> MemberOf(const wire::Member& from) {
+  message::Member member;
+  if (from.rank() < -1 || from.rank() >= kMaxWorldSize) return Malformed("a rank out of range");
+  if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
+  member.rank = from.rank();
+  member.incarnation = Incarnation{from.incarnation()};
+  member.node = from.node();
+  member.pid = from.pid();
+  if (from.addresses() == nullptr) return member;
+  if (from.addresses()->size() > kMaxAddresses)
+    return Malformed("a member with too many addresses");
+  for (const wire::Address* address : *from.addresses()) {
+    if (address->transport()->size() > kMaxTransportNameBytes ||
+        address->address()->size() > kMaxAddressBytes) {
+      return Malformed("an address is too long");
+    }
+    member.addresses[address->transport()->str()] = std::string(
+        reinterpret_cast<const char*>(address->address()->data()), address->address()->size());
+  }
+  return member;
+}
+
+absl::StatusOr<Message> Convert(const wire::Join& from) {
+  PHX_ASSIGN_OR_RETURN(message::Member member, MemberOf(*from.member()));
+  return message::Join{from.version(), std::move(member), from.world_size(), from.has_segment()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Leave& from) {
+  return message::Leave{Incarnation{from.incarnation()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
+  if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
+  PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
+  PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
+  return message::AgentHello{from.version(), std::move(job), from.node(), std::move(node_name),
+                             from.cores()};
+}
+
+absl::StatusOr<Message> Convert(const wire::MemberLost& from) {
+  PHX_ASSIGN_OR_RETURN(std::string how, TextOf(from.how()));
+  return message::MemberLost{Incarnation{from.incarnation()}, std::move(how)};
+}
+
+absl::StatusOr<Message> Convert(const wire::AgentWelcome& from) {
+  if (from.node() < 0 || from.node() >= kMaxNodes) return Malformed("a node out of range");
+  return message::AgentWelcome{from.node()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Progress& from) {
+  PHX_ASSIGN_OR_RETURN(std::string line, TextOf(from.line()));
+  return message::Progress{std::move(line)};
+}
+
+absl::StatusOr<Message> Convert(const wire::Refused& from) {
+  message::Refused refused{Incarnation{from.incarnation()}, absl::OkStatus()};
+  PHX_RETURN_IF_ERROR(ReadStatus(from.code(), from.text(), &refused.status));
+  return refused;
+}
+
+absl::StatusOr<Message> Convert(const wire::View& from) {
+  message::View view;
+  view.epoch = Epoch{from.epoch()};
+  view.job_token = from.job_token();
+  if (from.members()->size() > static_cast<size_t>(kMaxWorldSize)) {
+    return Malformed("a view with too many members");
+  }
+  if (from.node_cores()->size() > static_cast<size_t>(kMaxNodes)) {
+    return Malformed("a view with too many nodes");
+  }
+  view.node_cores.assign(from.node_cores()->begin(), from.node_cores()->end());
+  for (const wire::Member* entry : *from.members()) {
+    PHX_ASSIGN_OR_RETURN(message::Member member, MemberOf(*entry));
+    if (member.rank != static_cast<int>(view.members.size())) {
+      return Malformed("a view that isn't ordered by rank");
+    }
+    if (member.node < 0 || member.node >= static_cast<int>(view.node_cores.size())) {
+      return Malformed("a member on an unknown node");
+    }
+    view.members.push_back(std::move(member));
+  }
+  return view;
+}
+
+absl::StatusOr<Message> Convert(const wire::Revoked& from) {
+  message::Revoked revoked{Epoch{from.epoch()}, absl::OkStatus()};
+  PHX_RETURN_IF_ERROR(ReadStatus(from.code(), from.text(), &revoked.reason));
+  return revoked;
+}
+
+absl::StatusOr<Message> Convert(const wire::AllLeft& from) {
+  return message::AllLeft{Epoch{from.epoch()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::Segments& from) {
+  if (from.ranks()->size() > static_cast<size_t>(kMaxWorldSize)) {
+    return Malformed("too many segments");
+  }
+  message::Segments segments;
+  for (const int rank : *from.ranks()) {
+    if (rank < 0 || rank >= kMaxWorldSize) return Malformed("a rank out of range");
+    segments.ranks.push_back(rank);
+  }
+  return segments;
+}
+
+absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
+  if (envelope.body() == nullptr) return Malformed("it has no body");
+  switch (envelope.body_type()) {
+    case wire::Body_NONE:
+      break;
+    case wire::Body_Join:
+      return Convert(*envelope.body_as_Join());
+    case wire::Body_Leave:
+      return Convert(*envelope.body_as_Leave());
+    case wire::Body_AgentHello:
+      return Convert(*envelope.body_as_AgentHello());
+    case wire::Body_MemberLost:
+      return Convert(*envelope.body_as_MemberLost());
+    case wire::Body_AgentWelcome:
+      return Convert(*envelope.body_as_AgentWelcome());
+    case wire::Body_Progress:
+      return Convert(*envelope.body_as_Progress());
+    case wire::Body_Refused:
+      return Convert(*envelope.body_as_Refused());
+    case wire::Body_View:
+      return Convert(*envelope.body_as_View());
+    case wire::Body_Revoked:
+      return Convert(*envelope.body_as_Revoked());
+    case wire::Body_AllLeft:
+      return Convert(*envelope.body_as_AllLeft());
+    case wire::Body_Segments:
+      return Convert(*envelope.body_as_Segments());
+  }
+  return Malformed("its kind is unknown");
+}
+
+}  // namespace
+
+absl::StatusOr<Message> Decode(absl::string_view bytes) {
+  if (bytes.size() < sizeof(uint64_t) || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
+    return Malformed("its length");
+  }
+  // Scalars are read in place, so the buffer starts where the widest of them may start.
+  std::vector<uint64_t> aligned((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(aligned.data(), bytes.data(), bytes.size());
+  const auto* buffer = reinterpret_cast<const uint8_t*>(aligned.data());
+  constexpr flatbuffers::uoffset_t kMaxDepth = 8;
+  constexpr flatbuffers::uoffset_t kMaxTables = kMaxWorldSize * (kMaxAddresses + 1) + 8;
+  flatbuffers::Verifier verifier(buffer, bytes.size(), kMaxDepth, kMaxTables);
+  if (!wire::VerifyEnvelopeBuffer(verifier)) return Malformed("it fails verification");
+  return ConvertBody(*wire::GetEnvelope(buffer));
+}
+
+}  // namespace phalanx::control

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "control_generated.h"
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+Offset<flatbuffers::String> Text(FlatBufferBuilder& builder, absl::string_view text) {
+  return builder.CreateString(text.data(), std::min(text.size(), kMaxTextBytes));
+}
+
+Offset<wire::Member> MemberOf(FlatBufferBuilder& builder, const message::Member& member) {
+  std::vector<Offset<wire::Address>> addresses;
+  for (const auto& [transport, address] : member.addresses) {
+    const auto name = builder.CreateString(transport);
+    const auto bytes =
+        builder.CreateVector(reinterpret_cast<const uint8_t*>(address.data()), address.size());
+    addresses.push_back(wire::CreateAddress(builder, name, bytes));
+  }
+  const auto vector = builder.CreateVector(addresses);
+  return wire::CreateMember(builder, member.rank, member.incarnation.value, member.node, member.pid,
+                            vector);
+}
+
+// One overload a message: builds its table.
+struct Encoder {
+  FlatBufferBuilder& builder;
+
+  auto operator()(const message::Join& join) {
+    return wire::CreateJoin(builder, join.version, MemberOf(builder, join.member), join.world_size,
+                            join.has_segment);
+  }
+  auto operator()(const message::Leave& leave) {
+    return wire::CreateLeave(builder, leave.incarnation.value);
+  }
+  auto operator()(const message::AgentHello& hello) {
+    const auto job = Text(builder, hello.job);
+    const auto node_name = Text(builder, hello.node_name);
+    return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores);
+  }
+  auto operator()(const message::MemberLost& lost) {
+    return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));
+  }
+  auto operator()(const message::AgentWelcome& welcome) {
+    return wire::CreateAgentWelcome(builder, welcome.node);
+  }
+  auto operator()(const message::Progress& progress) {
+    return wire::CreateProgress(builder, Text(builder, progress.line));
+  }
+  auto operator()(const message::Refused& refused) {
+    return wire::CreateRefused(builder, refused.incarnation.value,
+                               static_cast<int>(refused.status.code()),
+                               Text(builder, refused.status.message()));
+  }
+  auto operator()(const message::View& view) {
+    std::vector<Offset<wire::Member>> members;
+    members.reserve(view.members.size());
+    for (const message::Member& member : view.members) {
+      members.push_back(MemberOf(builder, member));
+    }
+    const auto member_vector = builder.CreateVector(members);
+    const auto node_cores = builder.CreateVector(view.node_cores);
+    return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores);
+  }
+  auto operator()(const message::Revoked& revoked) {
+    return wire::CreateRevoked(builder, revoked.epoch.value,
+                               static_cast<int>(revoked.reason.code()),
+                               Text(builder, revoked.reason.message()));
+  }
+  auto operator()(const message::AllLeft& left) {
+    return wire::CreateAllLeft(builder, left.epoch.value);
+  }
+  auto operator()(const message::Segments& segments) {
+    return wire::CreateSegments(builder, builder.CreateVector(segments.ranks));
+  }
+};
+
+template <typename Table>
+void Finish(FlatBufferBuilder& builder, Offset<Table> table) {
+  builder.Finish(wire::CreateEnvelope(builder, wire::BodyTraits<Table>::enum_value, table.Union()),
+                 wire::EnvelopeIdentifier());
+}
+
+}  // namespace
+
+std::string Encode(const Message& message) {
+  FlatBufferBuilder builder;
+  std::visit([&](const auto& value) { Finish(builder, Encoder{builder}(value)); }, message);
+  return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+}
+
+}  // namespace phalanx::control

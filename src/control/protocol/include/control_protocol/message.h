@@ -1,0 +1,127 @@
+// The messages of the control plane as plain values, and their bytes.
+#ifndef PHALANX_CONTROL_PROTOCOL_MESSAGE_H_
+#define PHALANX_CONTROL_PROTOCOL_MESSAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/ids.h"
+
+namespace phalanx::control {
+
+// What both sides of a connection must speak; told in Join and AgentHello.
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
+inline constexpr int kMaxWorldSize = 65536;
+inline constexpr int kMaxNodes = 65536;
+inline constexpr size_t kMaxTextBytes = 4096;
+inline constexpr size_t kMaxAddresses = 16;
+inline constexpr size_t kMaxTransportNameBytes = 64;
+inline constexpr size_t kMaxAddressBytes = 4096;
+
+namespace message {
+
+struct Member {
+  int rank = -1;
+  Incarnation incarnation;
+  int node = -1;
+  int pid = 0;
+  std::map<std::string, std::string> addresses;  // by transport
+  bool operator==(const Member&) const = default;
+};
+
+struct Join {
+  uint32_t version = kProtocolVersion;
+  Member member;
+  int world_size = 0;
+  bool has_segment = false;
+  bool operator==(const Join&) const = default;
+};
+
+struct Leave {
+  Incarnation incarnation;
+  bool operator==(const Leave&) const = default;
+};
+
+struct AgentHello {
+  uint32_t version = kProtocolVersion;
+  std::string job;
+  int node = -1;
+  std::string node_name;
+  int cores = 1;
+  bool operator==(const AgentHello&) const = default;
+};
+
+struct MemberLost {
+  Incarnation incarnation;
+  std::string how;  // "was killed by signal 9 (SIGKILL)"
+  bool operator==(const MemberLost&) const = default;
+};
+
+struct AgentWelcome {
+  int node = 0;
+  bool operator==(const AgentWelcome&) const = default;
+};
+
+struct Progress {
+  std::string line;
+  bool operator==(const Progress&) const = default;
+};
+
+struct Refused {
+  Incarnation incarnation;  // 0: the agent itself
+  absl::Status status;      // never OK
+  bool operator==(const Refused&) const = default;
+};
+
+struct View {
+  Epoch epoch;
+  uint64_t job_token = 0;
+  std::vector<Member> members;  // by rank: the decoder holds that members[i].rank is i
+  std::vector<int> node_cores;  // by node
+  bool operator==(const View&) const = default;
+};
+
+struct Revoked {
+  Epoch epoch;
+  absl::Status reason;  // never OK
+  bool operator==(const Revoked&) const = default;
+};
+
+struct AllLeft {
+  Epoch epoch;
+  bool operator==(const AllLeft&) const = default;
+};
+
+struct Segments {
+  std::vector<int> ranks;
+  bool operator==(const Segments&) const = default;
+};
+
+}  // namespace message
+
+using Message =
+    std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
+                 message::AgentWelcome, message::Progress, message::Refused, message::View,
+                 message::Revoked, message::AllLeft, message::Segments>;
+
+std::string Encode(const Message& message);
+
+// Any bytes are safe to pass. INVALID_ARGUMENT when they are not a well-formed message within its
+// bounds.
+absl::StatusOr<Message> Decode(absl::string_view bytes);
+
+// "Join", "View", …: for log lines.
+absl::string_view NameOf(const Message& message);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_PROTOCOL_MESSAGE_H_

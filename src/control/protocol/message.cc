@@ -1,0 +1,22 @@
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+
+absl::string_view NameOf(const Message& message) {
+  struct Namer {
+    absl::string_view operator()(const message::Join&) const { return "Join"; }
+    absl::string_view operator()(const message::Leave&) const { return "Leave"; }
+    absl::string_view operator()(const message::AgentHello&) const { return "AgentHello"; }
+    absl::string_view operator()(const message::MemberLost&) const { return "MemberLost"; }
+    absl::string_view operator()(const message::AgentWelcome&) const { return "AgentWelcome"; }
+    absl::string_view operator()(const message::Progress&) const { return "Progress"; }
+    absl::string_view operator()(const message::Refused&) const { return "Refused"; }
+    absl::string_view operator()(const message::View&) const { return "View"; }
+    absl::string_view operator()(const message::Revoked&) const { return "Revoked"; }
+    absl::string_view operator()(const message::AllLeft&) const { return "AllLeft"; }
+    absl::string_view operator()(const message::Segments&) const { return "Segments"; }
+  };
+  return std::visit(Namer{}, message);
+}
+
+}  // namespace phalanx::control
