@@ -1,0 +1,65 @@
+#include "control_process/coordinator_process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "control_process/listen.h"
+#include "control_process/spawn.h"
+#include "control_protocol/job.h"
+
+namespace phalanx::control {
+
+absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
+    const CoordinatorProcessOptions& options) {
+  PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
+  PHX_ASSIGN_OR_RETURN(Listener listener, Listen(options.bind));
+  PHX_ASSIGN_OR_RETURN(const Fd key, PipeHolding(options.secret));
+  const auto join_timeout =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options.join_timeout);
+  std::vector<std::string> arguments = {"coordinator",
+                                        "--job",
+                                        options.job,
+                                        "--listen-fd",
+                                        absl::StrCat(listener.fd.get()),
+                                        "--key-fd",
+                                        absl::StrCat(key.get()),
+                                        "--join-timeout-ms",
+                                        absl::StrCat(join_timeout.count())};
+  std::vector<int> kept = {listener.fd.get(), key.get()};
+
+  CoordinatorProcess process;
+  process.endpoint = listener.endpoint;
+  Fd lifeline;
+  if (options.attached) {
+    arguments.insert(arguments.end(), {"--die-with", absl::StrCat(::getpid())});
+  } else {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+      return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
+    }
+    lifeline = Fd(ends[0]);
+    process.lifeline = Fd(ends[1]);
+    kept.push_back(lifeline.get());
+    arguments.insert(arguments.end(), {"--detach", "--lifeline-fd", absl::StrCat(lifeline.get())});
+  }
+  PHX_ASSIGN_OR_RETURN(process.pid, Spawn(options.program, arguments, kept));
+  if (!options.attached) {
+    constexpr auto kDetachTimeout = std::chrono::seconds(30);
+    PHX_ASSIGN_OR_RETURN(const int status, WaitForExit(std::exchange(process.pid, -1),
+                                                       Deadline::After(kDetachTimeout)));
+    if (status != 0) {
+      return absl::UnavailableError(
+          absl::StrCat(options.program, " coordinator failed to start (wait status ", status, ")"));
+    }
+  }
+  return process;
+}
+
+}  // namespace phalanx::control

@@ -1,0 +1,44 @@
+// Starting the job's coordinator as a child process.
+#ifndef PHALANX_CONTROL_PROCESS_COORDINATOR_PROCESS_H_
+#define PHALANX_CONTROL_PROCESS_COORDINATOR_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "control_process/fd.h"
+#include "control_protocol/endpoint.h"
+
+namespace phalanx::control {
+
+struct CoordinatorProcessOptions {
+  std::string program;  // path of the `phalanx` command; see FindProgram()
+  std::string job;
+  std::string secret;  // kMinSecretBytes … kMaxSecretBytes; the agents derive their key from it too
+  Endpoint bind = {"127.0.0.1", 0};  // port 0: whichever is free
+  Clock::duration join_timeout = std::chrono::seconds(60);
+  // True: the coordinator is the caller's child, who waits for it, and it is killed with the thread
+  // that started it (so start it from one that lives as long as the process).
+  // False: it lives in a session of its own, nobody's child, until the job is over; it ends early
+  // when `lifeline` is closed (by us or our end) before anybody has joined.
+  bool attached = true;
+};
+
+struct CoordinatorProcess {
+  pid_t pid = -1;     // when attached
+  Endpoint endpoint;  // where agents reach it
+  Fd lifeline;        // when not attached
+};
+
+//   ALREADY_EXISTS    the address is in use
+//   INVALID_ARGUMENT  not an address of this machine
+//   NOT_FOUND         the program can't be started
+absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
+    const CoordinatorProcessOptions& options);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_PROCESS_COORDINATOR_PROCESS_H_
