@@ -84,7 +84,10 @@ VENDORS = {
 }
 
 # The worker's side of the control plane is loaded into user processes: no sockets library, no TLS.
-VENDOR_FREE = {"src/control/client": ["asio.hpp", "asio/*", "openssl/*"]}
+_NO_SHELLS = ["asio.hpp", "asio/*", "openssl/*"]
+VENDOR_FREE = {
+    "src/control/" + room: _NO_SHELLS for room in ["bootstrap", "client", "process", "protocol"]
+}
 
 # Shipped code never waits by sleeping, and orders memory by the operations themselves.
 SHIPPED = ["include", "src", "transports", "ordering", "checkpoint", "nccl", "tools"]

@@ -51,6 +51,10 @@ class ClientEvents {
   // The view is over: a member was lost or the job is being ended. `reason` is UNAVAILABLE (a
   // member is gone; names its rank, node and how it ended) or ABORTED. At most once.
   virtual void OnRevoked(const absl::Status& reason) = 0;
+  // The agent itself is gone, so nobody on this node hears of the job any more; after OnRevoked().
+  // Under a launcher the node is down then and the process has no business going on: the session
+  // decides. At most once.
+  virtual void OnAgentLost() {}
 };
 
 class Client {
@@ -59,6 +63,7 @@ class Client {
   // UNAVAILABLE when nobody answers there by `deadline`.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& agent, Logger logger,
                                                          Deadline deadline);
+  // A member that is destroyed without Leave() counts as lost. Joins the control thread.
   virtual ~Client() = default;
 
   // Asks for a place and waits until all members are there. `progress` is called, now and then,
@@ -79,7 +84,9 @@ class Client {
   virtual void Start(ClientEvents* events) = 0;
 
   // Says that this member ends orderly, and waits until all members have said so or the view is
-  // revoked, so that nobody takes an end for a loss. Joins the control thread.
+  // revoked, so that nobody takes an end for a loss. Joins the control thread. OK when all have
+  // left; the reason of the revocation (told to `events` too, if it came now); DEADLINE_EXCEEDED,
+  // and then this member counts as one that has left.
   virtual absl::Status Leave(Deadline deadline) = 0;
 };
 

@@ -1,0 +1,227 @@
+#include "control_client/client.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "connection.h"
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+namespace {
+
+constexpr int kSliceMs = 1000;
+
+ViewDescription ToDescription(message::View view) {
+  ViewDescription description;
+  description.epoch = view.epoch;
+  description.job_token = view.job_token;
+  description.node_cores = std::move(view.node_cores);
+  description.members.reserve(view.members.size());
+  for (message::Member& member : view.members) {
+    description.members.push_back(Member{member.rank, member.incarnation, member.node, member.pid,
+                                         std::move(member.addresses)});
+  }
+  return description;
+}
+
+class ClientImpl final : public Client {
+ public:
+  ClientImpl(Connection connection, Logger logger, Fd wake)
+      : connection_(std::move(connection)), logger_(std::move(logger)), wake_(std::move(wake)) {}
+  ~ClientImpl() override { StopThread(); }
+
+  absl::StatusOr<ViewDescription> Join(const JoinRequest& request,
+                                       const std::function<void(const std::string&)>& progress,
+                                       Deadline deadline) override;
+  const std::vector<int>& segment_fds() const override { return segment_fds_; }
+  void Start(ClientEvents* events) override;
+  absl::Status Leave(Deadline deadline) override;
+
+ private:
+  // The next message; DEADLINE_EXCEEDED when none comes in time.
+  absl::StatusOr<Message> Await(Deadline deadline);
+  absl::Status TakeSegments(const message::Segments& segments);
+  absl::StatusOr<ViewDescription> TakeView(message::View view);
+
+  void Run(ClientEvents* events);
+  // What ended the view, or nothing when `message` doesn't.
+  std::optional<absl::Status> EndIn(const Message& message) const;
+  void SetEnd(const absl::Status& end);
+  void StopThread();
+
+  Connection connection_;
+  const Logger logger_;
+  const Fd wake_;  // eventfd: makes the control thread return
+  Incarnation incarnation_;
+  std::vector<std::pair<int, Fd>> segments_;  // by rank, as they came
+  std::vector<int> segment_fds_;
+
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::optional<absl::Status> end_;  // guarded by mutex_: OK when all left, else why it was revoked
+};
+
+absl::StatusOr<Message> ClientImpl::Await(Deadline deadline) {
+  while (true) {
+    PHX_ASSIGN_OR_RETURN(std::optional<Message> message, connection_.Receive());
+    if (message.has_value()) return *std::move(message);
+    if (deadline.Passed(Clock::now())) return absl::DeadlineExceededError("no message in time");
+    pollfd waited{connection_.fd(), POLLIN, 0};
+    ::poll(&waited, 1, deadline.LeftMs(Clock::now(), kSliceMs));
+  }
+}
+
+absl::Status ClientImpl::TakeSegments(const message::Segments& segments) {
+  for (const int rank : segments.ranks) {
+    std::optional<Fd> fd = connection_.TakeFd();
+    if (!fd.has_value()) {
+      return absl::InternalError("the agent announced more segments than it sent");
+    }
+    segments_.emplace_back(rank, *std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ViewDescription> ClientImpl::TakeView(message::View view) {
+  segment_fds_.assign(view.members.size(), -1);
+  for (const auto& [rank, fd] : segments_) {
+    if (rank >= static_cast<int>(view.members.size())) {
+      return absl::InternalError("the agent sent the segment of a rank outside the view");
+    }
+    segment_fds_[static_cast<size_t>(rank)] = fd.get();
+  }
+  return ToDescription(std::move(view));
+}
+
+absl::StatusOr<ViewDescription> ClientImpl::Join(
+    const JoinRequest& request, const std::function<void(const std::string&)>& progress,
+    Deadline deadline) {
+  incarnation_ = request.incarnation;
+  message::Join join;
+  join.member.rank = request.rank;
+  join.member.incarnation = request.incarnation;
+  join.member.addresses = request.addresses;
+  join.world_size = request.world_size;
+  join.has_segment = request.segment_fd >= 0;
+  PHX_RETURN_IF_ERROR(connection_.Send(join, request.segment_fd, deadline));
+
+  std::string last_line = "nobody has joined yet, as far as this node's agent knows";
+  while (true) {
+    absl::StatusOr<Message> message = Await(deadline);
+    if (absl::IsDeadlineExceeded(message.status())) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("joining the job took too long: ", last_line));
+    }
+    if (!message.ok()) return message.status();
+    if (auto* view = std::get_if<message::View>(&*message)) return TakeView(std::move(*view));
+    if (const auto* refused = std::get_if<message::Refused>(&*message)) return refused->status;
+    if (const auto* line = std::get_if<message::Progress>(&*message)) {
+      last_line = line->line;
+      if (progress) progress(last_line);
+    } else if (const auto* segments = std::get_if<message::Segments>(&*message)) {
+      PHX_RETURN_IF_ERROR(TakeSegments(*segments));
+    } else {
+      return absl::InternalError(
+          absl::StrCat("unexpected message from the agent: ", NameOf(*message)));
+    }
+  }
+}
+
+void ClientImpl::Start(ClientEvents* events) {
+  PHX_CHECK(!thread_.joinable());
+  thread_ = std::thread([this, events] { Run(events); });
+}
+
+std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
+  if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
+  if (std::holds_alternative<message::AllLeft>(message)) return absl::OkStatus();
+  logger_.Warning(absl::StrCat("ignored a message from the agent: ", NameOf(message)));
+  return std::nullopt;
+}
+
+void ClientImpl::SetEnd(const absl::Status& end) {
+  const std::lock_guard lock(mutex_);
+  if (!end_.has_value()) end_ = end;
+  ended_.notify_all();
+}
+
+// The control thread: reads until the view ends, then until the agent goes or we are stopped.
+void ClientImpl::Run(ClientEvents* events) {
+  bool revoked = false;
+  bool all_left = false;
+  while (true) {
+    pollfd waited[] = {{connection_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return;
+    if (waited[1].revents != 0) return;
+    const absl::StatusOr<std::optional<Message>> message = connection_.Receive();
+    if (!message.ok()) {
+      if (all_left) return;
+      SetEnd(message.status());
+      if (!revoked) events->OnRevoked(message.status());
+      events->OnAgentLost();
+      return;
+    }
+    if (!message->has_value()) continue;
+    const std::optional<absl::Status> end = EndIn(**message);
+    if (!end.has_value() || revoked || all_left) continue;
+    all_left = end->ok();
+    revoked = !all_left;
+    SetEnd(*end);
+    if (revoked) events->OnRevoked(*end);
+  }
+}
+
+absl::Status ClientImpl::Leave(Deadline deadline) {
+  const absl::Status sent = connection_.Send(message::Leave{incarnation_}, -1, deadline);
+  // Without a thread nobody has looked yet whether the view has ended before.
+  while (sent.ok() && !thread_.joinable() && !end_.has_value()) {
+    absl::StatusOr<Message> message = Await(deadline);
+    if (absl::IsDeadlineExceeded(message.status())) break;
+    end_ = message.ok() ? EndIn(*message) : message.status();
+  }
+  std::optional<absl::Status> end;
+  {
+    std::unique_lock lock(mutex_);
+    while (sent.ok() && !end_.has_value() && !deadline.Passed(Clock::now())) {
+      ended_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+    }
+    end = end_;
+  }
+  StopThread();
+  if (end.has_value()) return *end;
+  if (!sent.ok()) return sent;
+  return absl::DeadlineExceededError("not all members left in time");
+}
+
+void ClientImpl::StopThread() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  PHX_CHECK(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
+  thread_.join();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& agent, Logger logger,
+                                                        Deadline deadline) {
+  PHX_ASSIGN_OR_RETURN(Connection connection, Connection::Open(agent, deadline));
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return absl::UnavailableError(absl::StrCat("eventfd: ", strerror(errno)));
+  return std::unique_ptr<Client>(
+      new ClientImpl(std::move(connection), std::move(logger), std::move(wake)));
+}
+
+}  // namespace phalanx::control
