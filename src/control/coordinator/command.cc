@@ -1,0 +1,54 @@
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "control_coordinator/process.h"
+#include "control_process/arguments.h"
+#include "control_process/spawn.h"
+#include "control_protocol/job.h"
+
+namespace phalanx::control {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
+  PHX_ASSIGN_OR_RETURN(const Arguments arguments,
+                       Arguments::Parse(words,
+                                        {"--job", "--listen-fd", "--key-fd", "--lifeline-fd",
+                                         "--join-timeout-ms", "--die-with"},
+                                        {"--detach"}));
+  CoordinatorOptions options;
+  PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
+  PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
+  PHX_ASSIGN_OR_RETURN(options.listen_fd, arguments.Number("--listen-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.lifeline_fd, arguments.Number("--lifeline-fd", -1));
+  PHX_ASSIGN_OR_RETURN(const int key_fd, arguments.Number("--key-fd", -1));
+  if (options.listen_fd < 0 || key_fd < 0) {
+    return absl::InvalidArgumentError("--listen-fd and --key-fd are needed");
+  }
+  PHX_ASSIGN_OR_RETURN(const int timeout_ms, arguments.Number("--join-timeout-ms", 60000));
+  options.join_timeout = std::chrono::milliseconds(timeout_ms);
+  PHX_ASSIGN_OR_RETURN(const int parent, arguments.Number("--die-with", 0));
+  if (parent > 0) PHX_RETURN_IF_ERROR(DieWith(parent));
+  PHX_ASSIGN_OR_RETURN(const std::string secret, ReadToEnd(key_fd, kMaxSecretBytes));
+  PHX_ASSIGN_OR_RETURN(options.key, DeriveKey(secret));
+  if (arguments.Has("--detach")) PHX_RETURN_IF_ERROR(Detach());
+  return options;
+}
+
+}  // namespace
+
+int CoordinatorCommand(const std::vector<std::string>& arguments) {
+  const Logger logger = Logger::ToStderr("coordinator", LogSeverity::kWarning);
+  absl::StatusOr<CoordinatorOptions> options = Prepare(arguments);
+  if (!options.ok()) {
+    logger.Error(std::string(options.status().message()));
+    return kWrongUsage;
+  }
+  options->logger = logger;
+  return RunCoordinator(*std::move(options));
+}
+
+}  // namespace phalanx::control

@@ -1,0 +1,141 @@
+// The coordinator's decisions: who is a member, when the view begins and why it ends. Pure: no
+// clock, no sockets, no randomness; the same inputs give the same outputs.
+#ifndef PHALANX_CONTROL_COORDINATOR_CORE_H_
+#define PHALANX_CONTROL_COORDINATOR_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "base/ids.h"
+#include "base/logger.h"
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+
+// One connection of an agent's; chosen by the shell, never used twice.
+struct AgentId {
+  uint64_t value = 0;
+  auto operator<=>(const AgentId&) const = default;
+};
+
+// What can happen.
+struct AgentSaid {
+  AgentId agent;
+  Message message;
+};
+struct AgentLost {
+  AgentId agent;
+  std::string why;
+};
+struct CreatorGone {};
+struct Tick {};
+using CoordinatorInput = std::variant<AgentSaid, AgentLost, CreatorGone, Tick>;
+
+// What is to be done, in this order.
+struct SendToAgent {
+  AgentId agent;
+  Message message;
+};
+struct CloseAgent {  // after what was sent to it has gone out
+  AgentId agent;
+};
+struct LogLine {
+  LogSeverity severity = LogSeverity::kInfo;
+  std::string line;
+};
+struct JobOver {
+  absl::Status status;
+};
+using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, JobOver>;
+
+struct CoordinatorSettings {
+  std::string job;
+  uint64_t job_token = 0;  // random; handed out with the view
+  Clock::duration join_timeout{};
+};
+
+// A job passes through joining → running → over; a failure leads from the first two to `ending`
+// or over. While joining, members may still be refused one by one; running begins with the view,
+// which goes to all agents at once; a member or agent lost then, before it has left, revokes it.
+class CoordinatorCore {
+ public:
+  CoordinatorCore(CoordinatorSettings settings, Clock::time_point now);
+
+  // Call with Tick about ten times a second. After JobOver (at most once) there is no output.
+  std::vector<CoordinatorOutput> Step(const CoordinatorInput& input, Clock::time_point now);
+
+ private:
+  enum class Phase {
+    kJoining,
+    kRunning,
+    kEnding,  // revoked; waits for the members to go
+    kOver,
+  };
+  struct AgentRecord {
+    int node = -1;
+    std::string node_name;
+    int cores = 0;
+  };
+  struct MemberRecord {
+    message::Member member;
+    AgentId agent;
+    bool left = false;
+  };
+
+  void Handle(const AgentSaid& said);
+  void Handle(const AgentLost& lost);
+  void Handle(const CreatorGone& gone);
+  void Handle(const Tick& tick);
+
+  // By kind of message; unexpected kinds close the agent.
+  void OnHello(AgentId agent, const message::AgentHello& hello);
+  void OnJoin(AgentId agent, const message::Join& join);
+  void OnLeave(AgentId agent, const message::Leave& leave);
+  void OnMemberLost(AgentId agent, const message::MemberLost& lost);
+
+  absl::Status CheckHello(const message::AgentHello& hello) const;
+  absl::Status CheckJoin(const message::Join& join) const;
+  absl::Status CheckRank(const message::Join& join) const;
+  void AssignRanks();
+  void BeginView();
+  void TellProgress();
+  void FailJoining(const absl::Status& status);
+  void LoseMember(uint64_t incarnation, const std::string& how);
+  void EndIfEmpty();
+  void EndIfAllLeft();
+
+  std::vector<int> MissingRanks() const;
+  std::string ProgressLine() const;
+  std::string Describe(const MemberRecord& record) const;
+  std::string DescribeNode(AgentId agent) const;
+  const MemberRecord* HolderOf(int rank) const;
+
+  void Send(AgentId agent, Message message);
+  void Broadcast(const Message& message);
+  void Log(LogSeverity severity, std::string line);
+  void Finish(const absl::Status& status);
+
+  const CoordinatorSettings settings_;
+  Phase phase_ = Phase::kJoining;
+  Clock::time_point now_;
+  Clock::time_point join_deadline_;
+  Clock::time_point progress_told_;
+  std::string progress_line_;
+  int world_size_ = 0;  // 0 until somebody has joined
+  Epoch epoch_;
+  absl::Status reason_;  // why it is ending
+  std::map<AgentId, AgentRecord> agents_;
+  std::map<uint64_t, MemberRecord> members_;  // by incarnation: those who are there
+  std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
+  std::vector<CoordinatorOutput> outputs_;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_COORDINATOR_CORE_H_

@@ -1,0 +1,41 @@
+// The coordinator as a process: what runs inside. control_process/coordinator_process.h starts it.
+#ifndef PHALANX_CONTROL_COORDINATOR_PROCESS_H_
+#define PHALANX_CONTROL_COORDINATOR_PROCESS_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/logger.h"
+#include "control_channel/job_key.h"
+
+namespace phalanx::control {
+
+struct CoordinatorOptions {
+  std::string job;
+  JobKey key;
+  int listen_fd = -1;    // a listening TCP socket; owned by the coordinator from then on
+  int lifeline_fd = -1;  // end of file: the creator is gone, so end if nobody has joined. Or -1
+  // From the start until somebody joins, and from then on until all have joined.
+  Clock::duration join_timeout = std::chrono::seconds(60);
+  // How long a connection may take to prove that it has the key and to say who it is.
+  Clock::duration handshake_timeout = std::chrono::seconds(5);
+  Logger logger;
+};
+
+// Serves one job on the calling thread and returns when it is over: 0 when every rank left orderly,
+// 1 otherwise.
+int RunCoordinator(CoordinatorOptions options);
+
+// `phalanx coordinator`; `arguments` without these two words:
+//   --job ID --listen-fd N --key-fd N [--lifeline-fd N] [--join-timeout-ms N]
+//   [--die-with PID] [--detach]
+// Returns the exit status of the process. --key-fd gives the job's secret until end of file; it is
+// never in the arguments or the environment. --die-with ends us (SIGKILL) with our parent of that
+// number; --detach goes on in a child with its own session, so that the caller reaps us at once.
+int CoordinatorCommand(const std::vector<std::string>& arguments);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_COORDINATOR_PROCESS_H_

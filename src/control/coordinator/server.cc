@@ -1,0 +1,242 @@
+// The coordinator's shell: performs what the core decides, over TLS connections.
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "control_channel/channel.h"
+#include "control_coordinator/core.h"
+#include "control_coordinator/process.h"
+#include "control_process/spawn.h"
+#include "control_protocol/frame.h"
+
+namespace phalanx::control {
+namespace {
+
+constexpr Clock::duration kTickInterval = std::chrono::milliseconds(100);
+constexpr Clock::duration kFinishTimeout = std::chrono::seconds(5);
+// Connections that haven't proved themselves yet; more are turned away at once.
+constexpr size_t kMostUnproven = 1024;
+
+class Server {
+ public:
+  Server(CoordinatorOptions options, std::unique_ptr<TlsContext> tls)
+      : options_(std::move(options)),
+        tls_(std::move(tls)),
+        core_({options_.job, RandomNumber(), options_.join_timeout}, Clock::now()),
+        acceptor_(context_),
+        lifeline_(context_),
+        timer_(context_) {}
+
+  absl::Status Open();
+  int Run();
+
+ private:
+  struct Connection {
+    std::shared_ptr<Channel> channel;
+    bool proven = false;
+    asio::steady_timer hello_timer;
+  };
+
+  void Accept();
+  void OnAccepted(asio::ip::tcp::socket socket);
+  void OnMessage(AgentId id, Message message);
+  void OnClosed(AgentId id, const absl::Status& status);
+  void WatchLifeline();
+  void Tick();
+  void Step(const CoordinatorInput& input);
+  void Perform(SendToAgent& output);
+  void Perform(const CloseAgent& output);
+  void Perform(const LogLine& output);
+  void Perform(const JobOver& output);
+
+  const CoordinatorOptions options_;
+  const std::unique_ptr<TlsContext> tls_;
+  CoordinatorCore core_;
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_;
+  asio::posix::stream_descriptor lifeline_;
+  char lifeline_byte_ = 0;
+  asio::steady_timer timer_;
+  std::map<AgentId, Connection> connections_;
+  uint64_t last_id_ = 0;
+  size_t unproven_ = 0;
+  bool accepting_ = false;
+  bool over_ = false;
+  absl::Status result_;
+};
+
+absl::Status Server::Open() {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (::getsockname(options_.listen_fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return absl::InvalidArgumentError("the listening descriptor is no socket");
+  }
+  asio::error_code error;
+  acceptor_.assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                   options_.listen_fd, error);
+  if (!error && options_.lifeline_fd >= 0) lifeline_.assign(options_.lifeline_fd, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the descriptors can't be used: ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+int Server::Run() {
+  Accept();
+  if (lifeline_.is_open()) WatchLifeline();
+  Tick();
+  // Ends when nothing is left to wait for: the job is over and every connection is closed.
+  context_.run();
+  return result_.ok() ? 0 : 1;
+}
+
+void Server::Accept() {
+  accepting_ = true;
+  acceptor_.async_accept([this](const asio::error_code& error, asio::ip::tcp::socket socket) {
+    if (over_ || !acceptor_.is_open()) return;
+    if (error) {
+      // Out of descriptors or memory: the next tick tries again, so there is no busy loop.
+      options_.logger.Warning(absl::StrCat("cannot accept a connection: ", error.message()));
+      accepting_ = false;
+      return;
+    }
+    OnAccepted(std::move(socket));
+    Accept();
+  });
+}
+
+void Server::OnAccepted(asio::ip::tcp::socket socket) {
+  if (unproven_ >= kMostUnproven) return;
+  const AgentId id{++last_id_};
+  auto channel = std::make_shared<Channel>(std::move(socket), tls_.get());
+  auto [entry, inserted] =
+      connections_.emplace(id, Connection{channel, false, asio::steady_timer(context_)});
+  ++unproven_;
+  // One deadline over handshake and hello.
+  entry->second.hello_timer.expires_after(options_.handshake_timeout);
+  entry->second.hello_timer.async_wait([channel](const asio::error_code& error) {
+    if (!error) channel->Close(absl::DeadlineExceededError("it did not say who it is in time"));
+  });
+  channel->Start({.opened = {},
+                  .message = [this, id](Message message) { OnMessage(id, std::move(message)); },
+                  .closed = [this, id](const absl::Status& status) { OnClosed(id, status); }},
+                 options_.handshake_timeout, kMaxHandshakeMessageBytes);
+}
+
+void Server::OnMessage(AgentId id, Message message) {
+  Connection& connection = connections_.at(id);
+  if (!connection.proven) {
+    connection.proven = true;
+    --unproven_;
+    connection.hello_timer.cancel();
+    connection.channel->set_limit(kMaxWorkerMessageBytes);
+  }
+  Step(AgentSaid{id, std::move(message)});
+}
+
+void Server::OnClosed(AgentId id, const absl::Status& status) {
+  const auto found = connections_.find(id);
+  const std::string peer = found->second.channel->peer();
+  if (!found->second.proven) --unproven_;
+  const bool proven = found->second.proven;
+  connections_.erase(found);
+  if (proven) {
+    Step(AgentLost{id, status.ok() ? "it closed its connection" : std::string(status.message())});
+  } else if (!over_) {
+    options_.logger.Warning(absl::StrCat("dropped a connection from ", peer, ": ",
+                                         status.ok() ? "it said nothing" : status.message()));
+  }
+}
+
+void Server::WatchLifeline() {
+  lifeline_.async_read_some(asio::buffer(&lifeline_byte_, 1),
+                            [this](const asio::error_code& error, size_t /*bytes*/) {
+                              if (over_) return;
+                              if (error) {
+                                Step(CreatorGone{});
+                              } else {
+                                WatchLifeline();
+                              }
+                            });
+}
+
+void Server::Tick() {
+  timer_.expires_after(kTickInterval);
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (error || over_) return;
+    Step(phalanx::control::Tick{});
+    if (over_) return;
+    if (!accepting_) Accept();
+    Tick();
+  });
+}
+
+void Server::Step(const CoordinatorInput& input) {
+  for (CoordinatorOutput& output : core_.Step(input, Clock::now())) {
+    std::visit([this](auto& value) { Perform(value); }, output);
+  }
+}
+
+void Server::Perform(SendToAgent& output) {
+  const auto found = connections_.find(output.agent);
+  if (found != connections_.end()) found->second.channel->Send(output.message);
+}
+
+void Server::Perform(const CloseAgent& output) {
+  const auto found = connections_.find(output.agent);
+  if (found != connections_.end()) found->second.channel->Finish(kFinishTimeout);
+}
+
+void Server::Perform(const LogLine& output) {
+  switch (output.severity) {
+    case LogSeverity::kInfo:
+      options_.logger.Info(output.line);
+      return;
+    case LogSeverity::kWarning:
+      options_.logger.Warning(output.line);
+      return;
+    case LogSeverity::kError:
+      options_.logger.Error(output.line);
+      return;
+  }
+}
+
+void Server::Perform(const JobOver& output) {
+  over_ = true;
+  result_ = output.status;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  lifeline_.close(ignored);
+  timer_.cancel();
+  std::vector<std::shared_ptr<Channel>> unproven;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection.proven) unproven.push_back(connection.channel);
+  }
+  for (const auto& channel : unproven) channel->Close(absl::UnavailableError("the job is over"));
+}
+
+}  // namespace
+
+int RunCoordinator(CoordinatorOptions options) {
+  const Logger logger = options.logger;
+  absl::StatusOr<std::unique_ptr<TlsContext>> tls =
+      TlsContext::Make(TlsContext::Side::kServer, options.job, options.key);
+  if (!tls.ok()) {
+    logger.Error(std::string(tls.status().message()));
+    return 1;
+  }
+  Server server(std::move(options), *std::move(tls));
+  if (const absl::Status status = server.Open(); !status.ok()) {
+    logger.Error(std::string(status.message()));
+    return 1;
+  }
+  return server.Run();
+}
+
+}  // namespace phalanx::control
