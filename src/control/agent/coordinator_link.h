@@ -1,0 +1,71 @@
+// The agent's connection to the coordinator.
+#ifndef PHALANX_CONTROL_AGENT_COORDINATOR_LINK_H_
+#define PHALANX_CONTROL_AGENT_COORDINATOR_LINK_H_
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "control_channel/channel.h"
+#include "control_protocol/endpoint.h"
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+
+// On the agent's thread only. `context` has stopped running, or `lost` was called, before it is
+// destroyed.
+class CoordinatorLink {
+ public:
+  struct Handlers {
+    std::function<void(Message)> message;
+    // Once: the coordinator is gone, can't be reached or doesn't accept us. Names its address.
+    //   PERMISSION_DENIED  wrong key
+    //   UNAVAILABLE        anything else
+    std::function<void(const absl::Status&)> lost;
+  };
+
+  // `tls` outlives the link.
+  CoordinatorLink(asio::io_context& context, Endpoint endpoint, TlsContext* tls)
+      : endpoint_(std::move(endpoint)),
+        tls_(tls),
+        resolver_(context),
+        socket_(context),
+        timer_(context) {}
+
+  // Connects, trying again while the coordinator refuses connections (it may not have begun yet),
+  // until `deadline`; says `hello` first.
+  void Start(message::AgentHello hello, Deadline deadline, Handlers handlers);
+  // Queued until we are connected.
+  void Send(const Message& message);
+  // Sends what is queued and ends; `lost` comes when it is done.
+  void Finish(Clock::duration timeout);
+
+ private:
+  void Resolve();
+  void Connect(const asio::ip::tcp::resolver::results_type& addresses);
+  void TryLater(const std::string& why);
+  void OnConnected();
+  void Lose(const absl::Status& status);
+
+  const Endpoint endpoint_;
+  TlsContext* const tls_;
+  asio::ip::tcp::resolver resolver_;
+  asio::ip::tcp::socket socket_;
+  asio::steady_timer timer_;
+  message::AgentHello hello_;
+  Deadline deadline_ = Deadline::Never();
+  Handlers handlers_;
+  std::vector<Message> queued_;
+  std::shared_ptr<Channel> channel_;
+  bool lost_ = false;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_AGENT_COORDINATOR_LINK_H_

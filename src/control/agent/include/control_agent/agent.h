@@ -1,0 +1,92 @@
+// The agent: the one Phalanx process of a node. Workers of the node connect to its Unix socket; it
+// relays their joining, leaving and dying to the coordinator, and views and revocations back.
+//
+// `phalanx run` and `phalanx agent` own one. It starts no worker and reaps none: its owner does,
+// and says so through WorkerExited().
+#ifndef PHALANX_CONTROL_AGENT_AGENT_H_
+#define PHALANX_CONTROL_AGENT_AGENT_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "base/logger.h"
+#include "control_channel/job_key.h"
+#include "control_protocol/endpoint.h"
+
+namespace phalanx::control {
+
+// Told on the agent's own thread, one call at a time; must not block and must not call Stop() or
+// destroy the agent. They may come before Start() has returned.
+class AgentEvents {
+ public:
+  virtual ~AgentEvents() = default;
+
+  // The view is over although the job had not ended: a member, an agent or the coordinator was
+  // lost. The workers of this node have been told. At most once, before OnJobOver().
+  virtual void OnRevoked(const absl::Status& reason) = 0;
+
+  // Nothing more is decided and no worker is taken any more. OK when every rank of the job has left
+  // orderly; else why the job failed (the reason of the revocation, or one of Client::Join's).
+  // At most once; workers may still be running.
+  virtual void OnJobOver(const absl::Status& status) = 0;
+
+  // Without supervision: no worker is connected, and none comes any more, or none has come for
+  // `idle_timeout`. At most once.
+  virtual void OnDeserted() {}
+};
+
+struct AgentOptions {
+  std::string job;       // see ValidateJobId()
+  JobKey key;            // proves to the coordinator that we belong to the job
+  Endpoint coordinator;  // where it listens
+
+  int node = -1;          // index of this node in the job; -1: the coordinator chooses
+  std::string node_name;  // for messages: the host's name
+  int cores = 1;          // processors that this node's workers may use, all together
+
+  // True when the owner starts the workers and calls WorkerExited(): a worker's closed connection
+  // is then reported only after a moment (100 ms) in which the owner may say how it ended.
+  bool supervised = false;
+  // Name of the Unix socket in the abstract namespace, without the leading zero byte; empty: a
+  // random one. EADDRINUSE is ALREADY_EXISTS.
+  std::string socket_name;
+  // How long to go on trying to reach a coordinator that refuses connections.
+  Clock::duration connect_timeout = std::chrono::seconds(10);
+  // See OnDeserted().
+  Clock::duration idle_timeout = std::chrono::seconds(10);
+
+  Logger logger;
+};
+
+class Agent {
+ public:
+  // Binds the Unix socket, starts the agent's thread and begins to connect to the coordinator. What
+  // goes wrong with the coordinator is told to joining workers and to `events`, which outlives the
+  // agent.
+  //   ALREADY_EXISTS    the socket name is taken: another agent of the job lives on this machine
+  //   INVALID_ARGUMENT  malformed options
+  static absl::StatusOr<std::unique_ptr<Agent>> Start(AgentOptions options, AgentEvents* events);
+  virtual ~Agent() = default;  // Stop() at once
+
+  // What workers find in PHALANX_AGENT.
+  virtual const std::string& socket_name() const = 0;
+
+  // A process that the owner had started has ended; `wait_status` as waitpid() gives it. Also for
+  // processes that never connected. Any thread.
+  virtual void WorkerExited(pid_t pid, int wait_status) = 0;
+
+  // Sends what is still to be sent until `deadline`, closes all connections and joins the thread.
+  // Workers that are still connected see the agent go. Idempotent. Not from an event.
+  virtual void Stop(Deadline deadline) = 0;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_AGENT_AGENT_H_

@@ -1,0 +1,265 @@
+#include "node.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace phalanx::control {
+namespace {
+
+using LocalSocket = asio::local::stream_protocol::socket;
+
+// How long a closed connection waits for its owner to say how the process ended.
+constexpr Clock::duration kExitWait = std::chrono::milliseconds(100);
+// Of processes that ended without a connection: enough for a node, bounded for a long job.
+constexpr size_t kMostExits = 4096;
+
+}  // namespace
+
+Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* tls,
+           AgentEvents* events)
+    : context_(context),
+      options_(options),
+      events_(events),
+      acceptor_(context),
+      link_(context, options.coordinator, tls),
+      idle_timer_(context),
+      node_(options.node) {}
+
+absl::Status Node::Open() {
+  const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') +
+                                                        options_.socket_name);
+  asio::error_code error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (error == asio::error::address_in_use) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("another agent listens at @", options_.socket_name));
+  }
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen at @", options_.socket_name, ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+void Node::Start() {
+  message::AgentHello hello;
+  hello.job = options_.job;
+  hello.node = options_.node;
+  hello.node_name = options_.node_name;
+  hello.cores = options_.cores;
+  link_.Start(std::move(hello), Deadline::After(options_.connect_timeout),
+              {.message = [this](const Message& message) { OnCoordinatorMessage(message); },
+               .lost = [this](const absl::Status& status) { OnCoordinatorLost(status); }});
+  Accept();
+  CheckDeserted();
+}
+
+void Node::Finish(Clock::duration timeout, std::function<void()> done) {
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  idle_timer_.cancel();
+  if (coordinator_lost_) {
+    done();
+    return;
+  }
+  done_ = std::move(done);
+  link_.Finish(timeout);
+}
+
+void Node::Accept() {
+  acceptor_.async_accept([this](const asio::error_code& error, LocalSocket socket) {
+    if (!acceptor_.is_open()) return;
+    if (!error) {
+      OnAccepted(std::move(socket));
+      Accept();
+      return;
+    }
+    options_.logger.Warning(absl::StrCat("cannot accept a worker: ", error.message()));
+    // Out of descriptors, most likely: a moment's pause keeps this from spinning.
+    constexpr auto kPause = std::chrono::milliseconds(100);
+    auto timer = std::make_shared<asio::steady_timer>(context_, kPause);
+    timer->async_wait([this, timer](const asio::error_code& stopped) {
+      if (!stopped && acceptor_.is_open()) Accept();
+    });
+  });
+}
+
+void Node::OnAccepted(LocalSocket socket) {
+  auto connection = std::make_shared<WorkerConnection>(std::move(socket));
+  const absl::StatusOr<int> pid = connection->PeerPid();
+  if (!pid.ok()) {
+    options_.logger.Warning(absl::StrCat("dropped a connection: ", pid.status().message()));
+    return;
+  }
+  const uint64_t id = ++last_id_;
+  auto [entry, inserted] = workers_.emplace(
+      id, Worker{connection, *pid, State::kConnected, Incarnation{}, nullptr,
+                 asio::posix::stream_descriptor(context_), asio::steady_timer(context_)});
+  idle_timer_.cancel();
+  if (!options_.supervised) WatchProcess(id, entry->second);
+  connection->Start(
+      {.message = [this, id](Message message) { OnWorkerMessage(id, std::move(message)); },
+       .closed = [this, id](const absl::Status& status) { OnWorkerClosed(id, status); }});
+}
+
+// A child of the worker's may hold its socket open beyond its death; the process itself tells.
+void Node::WatchProcess(uint64_t id, Worker& worker) {
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, worker.pid, 0));
+  if (pidfd < 0) return;
+  asio::error_code error;
+  worker.process.assign(pidfd, error);
+  worker.process.async_wait(asio::posix::stream_descriptor::wait_read,
+                            [this, id](const asio::error_code& stopped) {
+                              if (!stopped) OnProcessEnded(id, "ended without leaving the job");
+                            });
+}
+
+void Node::OnWorkerMessage(uint64_t id, Message message) {
+  Worker& worker = workers_.at(id);
+  if (auto* join = std::get_if<message::Join>(&message)) {
+    if (worker.state == State::kConnected) {
+      OnJoin(id, std::move(*join));
+    } else {
+      DropWorker(id, "it joined twice");
+    }
+    return;
+  }
+  if (!std::holds_alternative<message::Leave>(message)) {
+    DropWorker(id, absl::StrCat("it sent ", NameOf(message)));
+    return;
+  }
+  if (worker.state != State::kMember && worker.state != State::kJoining) return;
+  worker.state = State::kNone;
+  link_.Send(message::Leave{worker.incarnation});
+}
+
+void Node::OnJoin(uint64_t id, message::Join join) {
+  Worker& worker = workers_.at(id);
+  if (join.has_segment) {
+    std::optional<Fd> segment = worker.connection->TakeFd();
+    if (!segment.has_value()) {
+      DropWorker(id, "it announced a segment and sent none");
+      return;
+    }
+    worker.segment = std::make_shared<const Fd>(*std::move(segment));
+  }
+  if (phase_ == Phase::kOver) {
+    Refuse(worker, over_.ok() ? absl::UnavailableError("the job is over already") : over_);
+    return;
+  }
+  for (const auto& [other_id, other] : workers_) {
+    if (other_id != id && other.state != State::kConnected &&
+        other.incarnation == join.member.incarnation) {
+      Refuse(worker, absl::InvalidArgumentError("a process joins only once"));
+      return;
+    }
+  }
+  if (join.member.incarnation == Incarnation{0}) {
+    Refuse(worker, absl::InvalidArgumentError("an incarnation is never 0"));
+    return;
+  }
+  worker.incarnation = join.member.incarnation;
+  worker.state = State::kJoining;
+  join.member.pid = worker.pid;
+  link_.Send(join);
+}
+
+void Node::Refuse(Worker& worker, const absl::Status& status) {
+  worker.state = State::kNone;
+  worker.segment.reset();
+  if (worker.connection != nullptr) {
+    worker.connection->Send(message::Refused{worker.incarnation, status});
+  }
+}
+
+void Node::DropWorker(uint64_t id, const std::string& why) {
+  Worker& worker = workers_.at(id);
+  options_.logger.Warning(absl::StrCat("dropped pid ", worker.pid, ": ", why));
+  ReportLost(worker, absl::StrCat("was dropped by its agent: ", why));
+  worker.connection->Close();
+  Forget(id);
+}
+
+void Node::OnWorkerClosed(uint64_t id, const absl::Status& status) {
+  Worker& worker = workers_.at(id);
+  if (!status.ok()) {
+    options_.logger.Warning(absl::StrCat("dropped pid ", worker.pid, ": ", status.message()));
+    ReportLost(worker, absl::StrCat("was dropped by its agent: ", status.message()));
+  }
+  worker.connection.reset();
+  const auto known = exits_.find(worker.pid);
+  if (known != exits_.end()) {
+    ReportLost(worker, known->second);
+    exits_.erase(known);
+  }
+  if (worker.state != State::kJoining && worker.state != State::kMember) {
+    Forget(id);
+    return;
+  }
+  if (options_.supervised) {
+    worker.exit_timer.expires_after(kExitWait);
+    worker.exit_timer.async_wait([this, id](const asio::error_code& error) {
+      if (!error) OnProcessEnded(id, "closed its connection without leaving the job");
+    });
+    return;
+  }
+  ReportLost(worker, "ended without leaving the job");
+  Forget(id);
+}
+
+void Node::OnProcessEnded(uint64_t id, const std::string& how) {
+  // What it said at the very end counts; the connection may close on the way.
+  if (workers_.at(id).connection != nullptr) workers_.at(id).connection->Drain();
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  ReportLost(found->second, how);
+  if (found->second.connection != nullptr) found->second.connection->Close();
+  Forget(id);
+}
+
+void Node::WorkerExited(pid_t pid, const std::string& how) {
+  std::vector<uint64_t> ids;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.pid == pid) ids.push_back(id);
+  }
+  if (ids.empty() && exits_.size() < kMostExits) exits_[pid] = how;
+  for (const uint64_t id : ids) {
+    if (workers_.count(id) > 0) OnProcessEnded(id, how);
+  }
+}
+
+void Node::ReportLost(Worker& worker, const std::string& how) {
+  if (worker.state == State::kJoining || worker.state == State::kMember) {
+    link_.Send(message::MemberLost{worker.incarnation, how});
+  }
+  worker.state = State::kNone;
+}
+
+void Node::Forget(uint64_t id) {
+  workers_.erase(id);
+  CheckDeserted();
+}
+
+void Node::CheckDeserted() {
+  if (options_.supervised || deserted_ || !workers_.empty()) return;
+  if (phase_ == Phase::kOver) {
+    deserted_ = true;
+    events_->OnDeserted();
+    return;
+  }
+  idle_timer_.expires_after(options_.idle_timeout);
+  idle_timer_.async_wait([this](const asio::error_code& error) {
+    if (error || deserted_ || !workers_.empty()) return;
+    deserted_ = true;
+    events_->OnDeserted();
+  });
+}
+
+}  // namespace phalanx::control

@@ -1,0 +1,106 @@
+// What an agent does, on its one thread: workers on one side, the coordinator on the other.
+#ifndef PHALANX_CONTROL_AGENT_NODE_H_
+#define PHALANX_CONTROL_AGENT_NODE_H_
+
+#include <sys/types.h>
+
+#include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "control_agent/agent.h"
+#include "control_protocol/message.h"
+#include "coordinator_link.h"
+#include "worker_connection.h"
+
+namespace phalanx::control {
+
+class Node {
+ public:
+  // `options.socket_name` is set. `events` and `tls` outlive the node.
+  Node(asio::io_context& context, const AgentOptions& options, TlsContext* tls,
+       AgentEvents* events);
+
+  // Before the loop runs. ALREADY_EXISTS when the name is taken.
+  absl::Status Open();
+  // On the loop from here on.
+  void Start();
+  void WorkerExited(pid_t pid, const std::string& how);
+  // Flushes to the coordinator within `timeout`; then calls `done`.
+  void Finish(Clock::duration timeout, std::function<void()> done);
+
+ private:
+  enum class Phase { kJoining, kRunning, kOver };
+  enum class State {
+    kConnected,  // has said nothing yet
+    kJoining,    // the coordinator knows it
+    kMember,     // has the view
+    kNone,       // refused, or has left, or was lost: nobody waits for it
+  };
+  struct Worker {
+    std::shared_ptr<WorkerConnection> connection;  // null once closed
+    int pid = 0;
+    State state = State::kConnected;
+    Incarnation incarnation;
+    SharedFd segment;
+    asio::posix::stream_descriptor process;  // pidfd, without supervision
+    asio::steady_timer exit_timer;           // waits for word of how it ended
+  };
+  using Workers = std::map<uint64_t, Worker>;
+
+  void Accept();
+  void OnAccepted(asio::local::stream_protocol::socket socket);
+  void WatchProcess(uint64_t id, Worker& worker);
+
+  void OnWorkerMessage(uint64_t id, Message message);
+  void OnJoin(uint64_t id, message::Join join);
+  void OnWorkerClosed(uint64_t id, const absl::Status& status);
+  void OnProcessEnded(uint64_t id, const std::string& how);
+  void Refuse(Worker& worker, const absl::Status& status);
+  void DropWorker(uint64_t id, const std::string& why);
+  void ReportLost(Worker& worker, const std::string& how);
+  void Forget(uint64_t id);
+
+  void OnCoordinatorMessage(const Message& message);
+  void OnCoordinatorLost(const absl::Status& status);
+  void OnRefused(const message::Refused& refused);
+  void OnView(const message::View& view);
+  void SendSegments(const std::vector<std::pair<int, Worker*>>& local);
+  void OnRevoked(const message::Revoked& revoked);
+  void OnAllLeft(const message::AllLeft& left);
+  void TellJoining(const Message& message);
+  void EndJob(const absl::Status& status);
+  void CheckDeserted();
+
+  asio::io_context& context_;
+  const AgentOptions options_;
+  AgentEvents* const events_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  CoordinatorLink link_;
+  asio::steady_timer idle_timer_;
+  Phase phase_ = Phase::kJoining;
+  int node_ = -1;
+  Epoch epoch_;
+  absl::Status over_;  // in kOver: how it ended
+  bool coordinator_lost_ = false;
+  bool deserted_ = false;
+  std::function<void()> done_;
+  Workers workers_;
+  uint64_t last_id_ = 0;
+  // Ends that the owner told before the connection did.
+  std::map<int, std::string> exits_;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_AGENT_NODE_H_

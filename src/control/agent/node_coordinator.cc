@@ -1,0 +1,133 @@
+// The node's other half: what the coordinator says, and what becomes of it.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "node.h"
+
+namespace phalanx::control {
+
+void Node::OnCoordinatorMessage(const Message& message) {
+  if (const auto* welcome = std::get_if<message::AgentWelcome>(&message)) {
+    node_ = welcome->node;
+  } else if (std::holds_alternative<message::Progress>(message)) {
+    TellJoining(message);
+  } else if (const auto* refused = std::get_if<message::Refused>(&message)) {
+    OnRefused(*refused);
+  } else if (const auto* view = std::get_if<message::View>(&message)) {
+    OnView(*view);
+  } else if (const auto* revoked = std::get_if<message::Revoked>(&message)) {
+    OnRevoked(*revoked);
+  } else if (const auto* left = std::get_if<message::AllLeft>(&message)) {
+    OnAllLeft(*left);
+  } else {
+    options_.logger.Warning(
+        absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));
+  }
+}
+
+void Node::OnCoordinatorLost(const absl::Status& status) {
+  coordinator_lost_ = true;
+  if (phase_ != Phase::kOver && done_ == nullptr) {
+    options_.logger.Error(std::string(status.message()));
+    // The same to everybody as if the coordinator had said it.
+    OnRevoked(message::Revoked{epoch_, status});
+  }
+  if (done_ != nullptr) std::exchange(done_, nullptr)();
+}
+
+void Node::OnRefused(const message::Refused& refused) {
+  if (refused.incarnation == Incarnation{0}) {
+    options_.logger.Error(
+        absl::StrCat("the coordinator refused this node: ", refused.status.message()));
+    OnRevoked(message::Revoked{epoch_, refused.status});
+    return;
+  }
+  for (auto& [id, worker] : workers_) {
+    if (worker.state == State::kJoining && worker.incarnation == refused.incarnation) {
+      Refuse(worker, refused.status);
+      return;
+    }
+  }
+}
+
+void Node::OnView(const message::View& view) {
+  if (phase_ != Phase::kJoining) return;
+  phase_ = Phase::kRunning;
+  epoch_ = view.epoch;
+  std::map<uint64_t, Worker*> by_incarnation;
+  for (auto& [id, worker] : workers_) {
+    if (worker.state == State::kJoining) by_incarnation[worker.incarnation.value] = &worker;
+  }
+  std::vector<std::pair<int, Worker*>> local;
+  for (const message::Member& member : view.members) {
+    if (member.node != node_) continue;
+    const auto found = by_incarnation.find(member.incarnation.value);
+    if (found != by_incarnation.end()) local.emplace_back(member.rank, found->second);
+  }
+  SendSegments(local);
+  for (const auto& [rank, worker] : local) {
+    worker->state = State::kMember;
+    if (worker->connection != nullptr) worker->connection->Send(view);
+    // Those who need it have it (or it waits in their queue): when they all have gone, it must not
+    // stay alive through us.
+    worker->segment.reset();
+  }
+}
+
+void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {
+  std::vector<std::pair<message::Segments, std::vector<SharedFd>>> parts;
+  for (const auto& [rank, worker] : local) {
+    if (worker->segment == nullptr) continue;
+    if (parts.empty() || parts.back().second.size() == WorkerConnection::kMostFdsPerMessage) {
+      parts.emplace_back();
+    }
+    parts.back().first.ranks.push_back(rank);
+    parts.back().second.push_back(worker->segment);
+  }
+  for (const auto& [rank, worker] : local) {
+    if (worker->connection == nullptr) continue;
+    for (const auto& [segments, fds] : parts) worker->connection->Send(segments, fds);
+  }
+}
+
+void Node::OnRevoked(const message::Revoked& revoked) {
+  if (phase_ == Phase::kOver) return;
+  const bool had_view = phase_ == Phase::kRunning;
+  for (auto& [id, worker] : workers_) {
+    if (worker.state == State::kJoining) {
+      Refuse(worker, revoked.reason);
+    } else if (worker.connection != nullptr && had_view) {
+      // Those who have left wait to hear how it ended, too.
+      worker.connection->Send(revoked);
+    }
+  }
+  if (had_view) events_->OnRevoked(revoked.reason);
+  EndJob(revoked.reason);
+}
+
+void Node::OnAllLeft(const message::AllLeft& left) {
+  if (phase_ == Phase::kOver) return;
+  for (auto& [id, worker] : workers_) {
+    if (worker.connection != nullptr) worker.connection->Send(left);
+  }
+  EndJob(absl::OkStatus());
+}
+
+void Node::TellJoining(const Message& message) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.state == State::kJoining && worker.connection != nullptr) {
+      worker.connection->Send(message);
+    }
+  }
+}
+
+void Node::EndJob(const absl::Status& status) {
+  phase_ = Phase::kOver;
+  over_ = status;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  events_->OnJobOver(status);
+  CheckDeserted();
+}
+
+}  // namespace phalanx::control
