@@ -18,39 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
+#include "vector_types.h"
 
 namespace phalanx::device {
 namespace {
-
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <typename T, int kLanes>
-struct VectorType {
-  typedef T Type __attribute__((vector_size(sizeof(T) * kLanes)));
-};
-template <typename T, int kLanes>
-using Vector = typename VectorType<T, kLanes>::Type;
-
-template <typename V>
-[[gnu::always_inline]] inline V LoadVector(const uint8_t* from) {
-  V value;
-  __builtin_memcpy(&value, from, sizeof value);
-  return value;
-}
-
-template <typename V>
-[[gnu::always_inline]] inline void StoreVector(uint8_t* to, V value) {
-  __builtin_memcpy(to, &value, sizeof value);
-}
 
 // Sums and products are unsigned, so that they wrap; `Ordered` is what minimum and maximum compare.
 template <typename Unsigned, typename Ordered>
@@ -119,15 +90,12 @@ using Float64Lanes = RealLanes<Float64Arithmetic>;
 
 struct Bfloat16Lanes : Float32Arithmetic {
   static constexpr int kElementBytes = 2;
-  using Narrow = Vector<uint16_t, kLanes>;
-  static Wide Load(const uint8_t* from) {
-    return (Wide)(__builtin_convertvector(LoadVector<Narrow>(from), WideBits) << 16);
-  }
+  static Wide Load(const uint8_t* from) { return (Wide)(LoadWidened<uint16_t>(from) << 16); }
   static void Store(uint8_t* to, Wide value) {
     const WideBits bits = (WideBits)value;
     const WideBits rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     const WideBits nan = 0x7fc0 + WideBits{};
-    StoreVector(to, __builtin_convertvector(value == value ? rounded : nan, Narrow));
+    StoreNarrowed<uint16_t>(to, value == value ? rounded : nan);
   }
 };
 
@@ -137,7 +105,6 @@ struct Bfloat16Lanes : Float32Arithmetic {
 template <typename Storage, int kExponentBits, int kMantissaBits, bool kHasInfinity>
 struct NarrowFloatLanes : Float32Arithmetic {
   static constexpr int kElementBytes = sizeof(Storage);
-  using Narrow = Vector<Storage, kLanes>;
 
   static constexpr uint32_t kBias = (1u << (kExponentBits - 1)) - 1;
   static constexpr int kShift = 23 - kMantissaBits;
@@ -152,7 +119,7 @@ struct NarrowFloatLanes : Float32Arithmetic {
       !kSaturates ? kTopExponent : (kHasInfinity ? kTopExponent - 1 : kMagnitude - 1);
 
   static Wide Load(const uint8_t* from) {
-    const WideBits narrow = __builtin_convertvector(LoadVector<Narrow>(from), WideBits);
+    const WideBits narrow = LoadWidened<Storage>(from);
     const WideBits magnitude = narrow & kMagnitude;
     const WideBits sign = (narrow & (kMagnitude + 1)) << kSignShift;
     const WideBits normal = (magnitude << kShift) + ((127 - kBias) << 23);
@@ -184,35 +151,37 @@ struct NarrowFloatLanes : Float32Arithmetic {
     narrow = narrow < kLargest ? narrow : kLargest + WideBits{};
     narrow |= sign;
     narrow = value == value ? narrow : kQuietNan + WideBits{};
-    StoreVector(to, __builtin_convertvector(narrow, Narrow));
+    StoreNarrowed<Storage>(to, narrow);
   }
 };
 
 using Float8E4m3Lanes = NarrowFloatLanes<uint8_t, 4, 3, false>;
-using Float8E5m2Lanes = NarrowFloatLanes<uint8_t, 5, 2, true>;
+using GeneralFloat16Lanes = NarrowFloatLanes<uint16_t, 5, 10, true>;
+using GeneralFloat8E5m2Lanes = NarrowFloatLanes<uint8_t, 5, 2, true>;
 
-#ifdef __F16C__
-// The processor's own conversions; they round like ours, and the one NaN comes out the same. (The
-// 512-bit ones in their masked form: GCC 12 warns of the others' undefined operand.)
+#if defined(__F16C__) && defined(__AVX2__)
+
+// The processor's own conversion, which rounds like ours; the one NaN comes out the same.
 struct Float16Lanes : Float32Arithmetic {
   static constexpr int kElementBytes = 2;
-#ifdef __AVX512F__
   static Wide Load(const uint8_t* from) {
-    return (Wide)_mm512_maskz_cvtph_ps(0xffff, LoadVector<__m256i>(from));
+    return (Wide)WidenFloat16(LoadVector<HalfVector<uint16_t>>(from));
   }
   static void Store(uint8_t* to, Wide value) {
-    StoreVector(
-        to, _mm512_maskz_cvtps_ph(0xffff, (__m512)WithOneNan(value), _MM_FROUND_TO_NEAREST_INT));
+    StoreVector(to, NarrowToFloat16((Float32Vector)WithOneNan(value)));
   }
-#else
-  static Wide Load(const uint8_t* from) { return (Wide)_mm256_cvtph_ps(LoadVector<__m128i>(from)); }
-  static void Store(uint8_t* to, Wide value) {
-    StoreVector(to, _mm256_cvtps_ph((__m256)WithOneNan(value), _MM_FROUND_TO_NEAREST_INT));
-  }
-#endif
 };
+
+// The upper half of a float16.
+struct Float8E5m2Lanes : GeneralFloat8E5m2Lanes {
+  static Wide Load(const uint8_t* from) { return (Wide)WidenFloat16(LoadIntoUpperBytes(from)); }
+};
+
 #else
-using Float16Lanes = NarrowFloatLanes<uint16_t, 5, 10, true>;
+
+using Float16Lanes = GeneralFloat16Lanes;
+using Float8E5m2Lanes = GeneralFloat8E5m2Lanes;
+
 #endif
 
 }  // namespace
