@@ -52,7 +52,10 @@ def check_layers(path, text):
     if room is None:
         yield Finding(path, 1, "layers", "belongs to no room of tests/tidy/law.py; add it there")
         return
-    known = set().union(*law.ROOMS.values(), {"base"})
+    offered = re.search(r"/include/([^/]+)/[^/]+\.h$", "/" + path)
+    if offered and not matches(offered.group(1), law.ROOMS[room]):
+        yield Finding(path, 1, "layers", f"{room} offers {offered.group(1)}/, unknown to law.py")
+    known = set().union(*law.ROOMS.values())
     for line, include in source.includes(text):
         first = include.split("/")[0]
         if "/" not in include or not matches(first, known) or include == "phalanx/types.h":
@@ -135,31 +138,50 @@ def check_lengths(path, text):
 _ROOM_CALL = re.compile(r"\bphalanx_room\(([^)]*)\)")
 
 
-def check_public_links(path, text, headers_of):
-    """A PUBLIC link of a room that none of its headers needs leaks that room to all who link it.
-
-    `headers_of(folder)` gives the texts of the headers under folder/include.
-    """
-    if not path.endswith("CMakeLists.txt"):
-        return
-    for match in _ROOM_CALL.finditer(text):
-        words = re.sub(r"#.*", "", match.group(1)).split()
-        if "PUBLIC" not in words:
+def room_prefixes(texts):
+    """Target -> the first parts of the include paths that its room offers."""
+    prefixes = {"phalanx::public": {"phalanx"}, "phalanx::asio": {"asio", "asio.hpp"}}
+    for path, text in texts.items():
+        if not path.endswith("CMakeLists.txt"):
             continue
-        public = []
-        for word in words[words.index("PUBLIC") + 1:]:
-            if word in ("PRIVATE", "SOURCES"):
-                break
-            public.append(word)
-        included = {include.split("/")[0].removesuffix(".hpp")
-                    for header in headers_of(path.rpartition("/")[0])
-                    for _, include in source.includes(header)}
-        for target in public:
-            room = target.removeprefix("phalanx::")
-            wanted = "phalanx" if room == "public" else room
-            if target.startswith("phalanx::") and wanted not in included:
-                yield Finding(path, source.line_of(text, match.start()), "links",
-                              f"no header of {words[0]} includes {wanted}/: link {target} PRIVATE")
+        root = path.rpartition("/")[0] + "/include/"
+        offered = {header.removeprefix(root).split("/")[0] for header in texts
+                   if header.startswith(root)}
+        for match in _ROOM_CALL.finditer(text):
+            prefixes["phalanx::" + match.group(1).split()[0]] = offered
+    return prefixes
+
+
+def _public_targets(words):
+    """What stands behind PUBLIC in the arguments of a call."""
+    keyword = None
+    for word in words:
+        if word in ("PUBLIC", "PRIVATE", "SOURCES"):
+            keyword = word
+        elif keyword == "PUBLIC":
+            yield word
+
+
+def check_public_links(texts):
+    """A PUBLIC link of a room that none of its headers needs leaks that room to all who link it."""
+    prefixes = room_prefixes(texts)
+    for path, text in texts.items():
+        if not path.endswith("CMakeLists.txt"):
+            continue
+        folder = path.rpartition("/")[0]
+        included = {include.split("/")[0]
+                    for header, content in texts.items()
+                    if header.endswith(".h") and within(header, f"{folder}/include")
+                    for _, include in source.includes(content)}
+        for match in _ROOM_CALL.finditer(text):
+            words = re.sub(r"#.*", "", match.group(1)).split()
+            for target in _public_targets(words):
+                # Everybody sees base.
+                if target not in prefixes or target == "phalanx::base":
+                    continue
+                if not prefixes[target] & included:
+                    yield Finding(path, source.line_of(text, match.start()), "links",
+                                  f"no header of {words[0]} needs {target}: link it PRIVATE")
 
 
 FILE_CHECKS = [check_layers, check_vendors, check_pure, check_shipped, check_words,

@@ -8,7 +8,7 @@ COMMON = {"base", "absl"}
 # "phalanx" is the whole public interface. A trailing * stands for any ending.
 ROOMS = {
     "include": {"phalanx"},
-    "src/base": set(),
+    "src/base": {"base"},
     "src/device": {"device"},
     "src/plan": {"plan"},
     "ordering": {"ordering"},
@@ -17,10 +17,13 @@ ROOMS = {
     "transports/spi": {"spi"},
     "transports/sim": {"spi", "sim", "device"},
     "transports/shm": {"spi", "shm", "device"},
-    "transports/ucx": {"spi", "ucx", "device"},
-    "transports/ofi": {"spi", "ofi", "device"},
+    # What ucx and ofi have in common; no transport itself.
+    "transports/messaging": {"spi", "messaging"},
+    "transports/ucx": {"spi", "messaging", "ucx"},
+    "transports/ofi": {"spi", "messaging", "ofi"},
     "transports/nccl": {"spi", "nccl_transport", "device"},
-    "src/engine": {"engine", "plan", "ordering", "device", "spi"},
+    "src/engine": {"engine", "runner", "plan", "ordering", "device", "spi"},
+    "src/engine/runner": {"runner", "plan", "device", "spi"},
     "src/control": {"control_*", "membership", "ordering", "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.
@@ -86,7 +89,10 @@ VENDORS = {
 }
 
 # The worker's side of the control plane is loaded into user processes: no sockets library, no TLS.
-VENDOR_FREE = {"src/control/client": ["asio.hpp", "asio/*", "openssl/*"]}
+_NO_SHELLS = ["asio.hpp", "asio/*", "openssl/*"]
+VENDOR_FREE = {
+    "src/control/" + room: _NO_SHELLS for room in ["bootstrap", "client", "process", "protocol"]
+}
 
 # Shipped code never waits by sleeping, and orders memory by the operations themselves.
 SHIPPED = ["include", "src", "transports", "ordering", "checkpoint", "nccl", "tools"]

@@ -67,15 +67,9 @@ def scan(root):
     paths = list(files(root))
     texts = {path: read(root, path) for path in paths}
 
-    def headers_of(folder):
-        return [text for path, text in texts.items()
-                if path.endswith(".h") and checks.within(path, f"{folder}/include")]
-
-    found = []
-    for path, text in texts.items():
-        for check in checks.FILE_CHECKS:
-            found.extend(check(path, text))
-        found.extend(checks.check_public_links(path, text, headers_of))
+    found = [finding for path, text in texts.items() for check in checks.FILE_CHECKS
+             for finding in check(path, text)]
+    found.extend(checks.check_public_links(texts))
     exceptions = read_ratchet(read(root, RATCHET))
     return len(paths), list(apply_ratchet(found, exceptions))
 

@@ -44,6 +44,10 @@ class Layers(unittest.TestCase):
         self.assertEqual(checks.room_of("transports/shm/segment.cc"), "transports/shm")
         self.assertEqual(rules(checks.check_layers, "transports/new/x.cc", ""), ["layers"])
 
+    def test_a_room_offers_what_the_law_knows(self):
+        self.assertEqual(rules(checks.check_layers, "src/plan/include/plan/x.h", ""), [])
+        self.assertEqual(rules(checks.check_layers, "src/plan/include/odd/x.h", ""), ["layers"])
+
     def test_tests_see_everything(self):
         self.assertEqual(self.check("tests/unit/plan/plan_test.cc", "engine/plan_runner.h"), [])
 
@@ -133,14 +137,18 @@ class Style(unittest.TestCase):
         self.assertEqual(check(law.LONGEST_FILE + 1), ["file-length"])
 
     def test_public_links(self):
-        def check(cmake, header):
-            return [finding.message for finding in
-                    checks.check_public_links("src/x/CMakeLists.txt", cmake, lambda folder: [header])]
-        cmake = "phalanx_room(x\n  SOURCES a.cc\n  PUBLIC phalanx::base phalanx::plan)\n"
-        self.assertEqual(len(check(cmake, '#include "base/ids.h"\n#include "plan/plan.h"\n')), 0)
-        found = check(cmake, '#include "base/ids.h"\n')
+        def check(header):
+            return [finding.message for finding in checks.check_public_links({
+                "src/x/CMakeLists.txt": "phalanx_room(x\n  SOURCES a.cc\n  PUBLIC phalanx::plan absl::status\n"
+                                        "  PRIVATE phalanx::spi)\n",
+                "src/x/include/x/x.h": header,
+                "src/plan/CMakeLists.txt": "phalanx_room(plan SOURCES b.cc)\n",
+                "src/plan/include/planning/plan.h": "",
+                "transports/spi/CMakeLists.txt": "phalanx_room(spi SOURCES c.cc)\n"})]
+        self.assertEqual(check('#include "planning/plan.h"\n'), [])
+        found = check('#include "plan/plan.h"\n')
         self.assertEqual(len(found), 1)
-        self.assertIn("phalanx::plan PRIVATE", found[0])
+        self.assertIn("phalanx::plan", found[0])
 
 
 class Source(unittest.TestCase):
