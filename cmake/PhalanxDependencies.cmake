@@ -16,7 +16,8 @@ endif()
 find_path(PHALANX_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(phalanx_asio INTERFACE)
 target_include_directories(phalanx_asio SYSTEM INTERFACE ${PHALANX_ASIO_INCLUDE_DIR})
-target_compile_definitions(phalanx_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_compile_definitions(phalanx_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
+                           ASIO_DISABLE_FENCED_BLOCK)  # bare fences; its queues lock anyway
 target_link_libraries(phalanx_asio INTERFACE Threads::Threads)
 add_library(phalanx::asio ALIAS phalanx_asio)
 

@@ -1,0 +1,85 @@
+// One node's part of a job, from the start of its workers to the last of them: passes signals on,
+// ends the job when a worker fails, leaves no process behind.
+#ifndef PHALANX_CONTROL_SUPERVISOR_SUPERVISOR_H_
+#define PHALANX_CONTROL_SUPERVISOR_SUPERVISOR_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "asio/io_context.hpp"
+#include "base/deadline.h"
+#include "base/logger.h"
+#include "control_supervisor/keeper.h"
+#include "control_supervisor/process_end.h"
+#include "control_supervisor/spawn.h"
+
+namespace phalanx::control {
+
+struct SupervisedWorker {
+  int rank = 0;
+  std::string label;  // goes before each line of its output: "[2] "; empty: none
+  SpawnRequest request;
+  std::string input;  // see WorkerGroup::Start
+};
+
+struct SupervisorOptions {
+  std::vector<SupervisedWorker> workers;
+  // Between being told and SIGTERM, and between SIGTERM (or a signal passed on) and SIGKILL.
+  Clock::duration grace = std::chrono::seconds(5);
+  Logger logger;
+  Keeper* keeper = nullptr;    // borrowed; may be null
+  std::set<pid_t> bystanders;  // children of this process that are not to be touched
+  int output_fd = 1;
+  int error_fd = 2;
+};
+
+// Called from the loop's thread.
+class SupervisorEvents {
+ public:
+  virtual ~SupervisorEvents() = default;
+  // A worker has ended. Returns whether the others hear of it by themselves, and so get the grace
+  // period before SIGTERM.
+  virtual bool OnWorkerEnded(int rank, pid_t pid, int wait_status) = 0;
+  // The first failure, on which the job is being ended (not on one that a signal to us caused).
+  // `others` workers still run. Comes after that worker's OnWorkerEnded.
+  virtual void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int others) = 0;
+  // Every worker has ended, their output is out and nothing of theirs runs. Exactly once, the last
+  // event; the loop has nothing of ours left to do. Don't destroy the supervisor from here.
+  virtual void OnEnded(int exit_code) = 0;
+};
+
+// Single-threaded: all calls from the thread that runs `loop`, which must be the main thread (see
+// SpawnChild). At most one per process at a time, since signals and orphans belong to the process.
+// Ignores SIGPIPE in this process from Start on.
+class Supervisor {
+ public:
+  // `loop` and `events` outlive the supervisor.
+  static std::unique_ptr<Supervisor> Create(asio::io_context& loop, SupervisorOptions options,
+                                            SupervisorEvents* events);
+  // Kills and reaps what still runs.
+  virtual ~Supervisor() = default;
+
+  // Begins to handle signals and starts the workers. On an error (SpawnChild's) the workers that
+  // ran have been killed and no event comes.
+  virtual absl::Status Start() = 0;
+
+  // As if `signal` had been sent to this process.
+  virtual void HandleSignal(int signal) = 0;
+
+  // The job is over for a reason outside this node. `told`: our workers know.
+  virtual void EndJob(bool told) = 0;
+
+  // The first worker that failed on its own, -1 while none has.
+  virtual int first_failed_rank() const = 0;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_SUPERVISOR_SUPERVISOR_H_
