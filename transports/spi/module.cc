@@ -1,0 +1,23 @@
+#include "spi/module.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace phalanx::spi {
+
+absl::StatusOr<std::unique_ptr<Wire>> OpenWireModule(const std::string& path,
+                                                     const WireOptions& options) {
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (module == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("can't load the module ", path, ": ", dlerror()));
+  }
+  auto* const open = reinterpret_cast<OpenWireFunction*>(dlsym(module, kOpenWireSymbol));
+  if (open == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, " isn't a wire: it lacks ", kOpenWireSymbol));
+  }
+  return open(options);
+}
+
+}  // namespace phalanx::spi
