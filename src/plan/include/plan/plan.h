@@ -61,6 +61,8 @@ enum class StepKind : uint8_t {
 };
 
 const char* NameOf(StepKind kind);
+bool IsGroupStep(StepKind kind);  // needs a group transport
+bool IsLinkStep(StepKind kind);   // needs links
 
 struct Step {
   StepKind kind = StepKind::kCopy;

@@ -3,6 +3,8 @@
 #ifndef PHALANX_PLAN_PLANNER_H_
 #define PHALANX_PLAN_PLANNER_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "plan/collective.h"
 #include "plan/plan.h"
@@ -21,9 +23,41 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
-// INVALID_ARGUMENT for a collective that no member could mean (root out of range, counts of the
-// wrong number); the caller has checked buffers and types.
-absl::StatusOr<Plan> MakePlan(const Collective& collective, const Group& group);
+// What a group transport stages at most for one member and operation.
+inline constexpr uint64_t kStagedBytes = 16 * 1024;
+
+// Where one algorithm gives way to another, in bytes unless said otherwise. The values are tuned by
+// measurement; all members of a job use the same ones.
+struct Limits {
+  // Shared memory. A member's part of a collective up to here is staged: one wait, no
+  // acknowledgement. At most kStagedBytes.
+  uint64_t staged = kStagedBytes;
+  // The chunk of one block that a round handles: what a round touches stays in the cache.
+  uint64_t direct_chunk = 64 * 1024;
+  uint64_t direct_chunk_oversubscribed = 128 * 1024;
+  uint32_t direct_window = 4;  // rounds
+
+  // Links. Everyone sends everyone everything: least latency, for few ranks.
+  uint64_t exchange = 2 * 1024;
+  int exchange_ranks = 8;
+  // Whole vectors up to here go by halving and doubling, or along a binomial tree.
+  uint64_t logarithmic = 128 * 1024;
+  // A message of a pipelined algorithm. A block is cut in about `link_pieces` messages, no smaller
+  // than the first of these and no larger than the second.
+  uint64_t link_chunk_least = 64 * 1024;
+  uint64_t link_chunk_most = 512 * 1024;
+  uint32_t link_pieces = 4;
+  uint32_t link_window = 4;  // rounds
+  // A message of what goes from rank to rank without a ring: broadcast, reduce, send and receive.
+  uint64_t chain_chunk = 256 * 1024;
+  uint32_t chain_window = 8;  // rounds
+};
+
+// INVALID_ARGUMENT for a collective that no member could mean (root or peer out of range, counts of
+// the wrong number, more than 2^46 bytes); the caller has checked buffers and types. A send to
+// oneself is also refused: the caller joins it with its receive to a copy.
+absl::StatusOr<Plan> MakePlan(const Collective& collective, const Group& group,
+                              const Limits& limits = Limits());
 
 }  // namespace phalanx::plan
 
