@@ -1,0 +1,362 @@
+#include "group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace phalanx::sim {
+namespace {
+
+constexpr std::byte kUnwritten{0xCD};    // scratch that nobody has written
+constexpr std::byte kUnpublished{0xA5};  // what a forbidden read gives
+// A member that runs ahead finds a staged slot free when all others have ended the operation before
+// the last.
+constexpr uint64_t kStagedSlots = 2;
+constexpr int kRefusesOneIn = 8;
+constexpr size_t kAlignment = 4096;
+
+size_t RegionBytes(const Part& part, Region region) {
+  switch (region) {
+    case Region::kInput:
+      return part.operation.input_bytes;
+    case Region::kOutput:
+      return part.operation.output_bytes;
+    case Region::kScratch:
+      return part.scratch.size();
+  }
+  return 0;
+}
+
+const std::byte* RegionOf(const Part& part, Region region) {
+  switch (region) {
+    case Region::kInput:
+      return part.operation.input;
+    case Region::kOutput:
+      return part.operation.output;
+    case Region::kScratch:
+      return part.scratch.data();
+  }
+  return nullptr;
+}
+
+// Whether one of the publication's ranges holds all of [offset, offset + bytes).
+bool Covers(const Published& published, size_t offset, size_t bytes) {
+  const spi::Publish& publish = published.publish;
+  for (uint32_t i = 0; i < publish.ranges; ++i) {
+    const size_t begin = publish.offset + i * publish.stride;
+    if (offset >= begin && offset + bytes <= begin + publish.bytes) {
+      return offset + bytes <= publish.offset + published.bytes.size();
+    }
+  }
+  return false;
+}
+
+class SimGroup : public spi::GroupTransport {
+ public:
+  SimGroup(Core* core, std::shared_ptr<GroupState> state, int rank)
+      : core_(core), state_(std::move(state)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(state_->members.size()); }
+  absl::Status Begin(const spi::GroupOperation& operation) override;
+  std::byte* scratch() override { return own().scratch.data(); }
+  bool TryPublish(const spi::Publish& publish) override;
+  void Raise(uint8_t signal, uint32_t round) override;
+  bool Reached(int peer, uint8_t signal, uint32_t round) override;
+  absl::StatusOr<const std::byte*> Read(int peer, Region region, size_t offset, size_t bytes,
+                                        uint32_t round, std::byte* tile) override;
+  absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes, uint32_t round,
+                        std::byte* destination) override;
+  uint64_t factor_bits(int peer) override;
+  void End() override;
+  void Wait(int, uint8_t, uint32_t, Clock::duration) override { Pause(); }
+  void WaitToPublish(const spi::Publish&, Clock::duration) override { Pause(); }
+  void Abort() override { aborted_ = true; }
+
+ private:
+  Member& member() { return state_->members[rank_]; }
+  Part& own() {
+    PHX_CHECK_MSG(open_, "a group was used outside Begin() and End()");
+    return member().parts[sequence_];
+  }
+  void Pause() {
+    if (!aborted_) core_->Step();
+  }
+  bool MustWait(const spi::Publish& publish);
+  // Lets every other member see `change`, each at its own time.
+  void Show(const std::function<void(Seen*)>& change);
+  void Violation(const std::string& text) {
+    core_->Violation(absl::StrCat("rank ", rank_, ", operation ", sequence_, ": ", text));
+  }
+  // The bytes, or null and a violation.
+  const std::byte* Find(int peer, Region region, size_t offset, size_t bytes, uint32_t round);
+  absl::Status CheckAlive(int peer) const;
+
+  Core* const core_;
+  const std::shared_ptr<GroupState> state_;
+  const int rank_;
+  bool aborted_ = false;
+  bool open_ = false;
+  uint64_t sequence_ = 0;
+};
+
+absl::Status SimGroup::Begin(const spi::GroupOperation& operation) {
+  PHX_CHECK_MSG(!open_, "Begin() before the End() of the operation before");
+  PHX_CHECK_MSG(member().begun == 0 || operation.sequence == sequence_ + 1,
+                "the sequence rises by one");
+  open_ = true;
+  sequence_ = operation.sequence;
+  ++member().begun;
+  Part& part = own();
+  part.operation = operation;
+  part.scratch.assign(operation.scratch_bytes, kUnwritten);
+  for (const Member& other : state_->members) {
+    const auto found = other.parts.find(sequence_);
+    if (found != other.parts.end() && found->second.operation.rounds != operation.rounds) {
+      Violation("members differ in the number of rounds");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool SimGroup::MustWait(const spi::Publish& publish) {
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    Seen& seen = state_->seen[rank_][peer];
+    if (publish.publication == spi::Publication::kStaged) {
+      if (seen.ended + kStagedSlots < member().begun) return true;
+    } else if (core_->options().copy_windows > 0 &&
+               publish.round >= core_->options().copy_windows) {
+      const uint32_t reused = publish.round - core_->options().copy_windows;
+      if (seen.signals[sequence_][publish.acknowledged] < reused + 1) return true;
+    }
+  }
+  return false;
+}
+
+bool SimGroup::TryPublish(const spi::Publish& publish) {
+  if (core_->OneIn(kRefusesOneIn)) {
+    core_->After(core_->Delay(), [] {});  // it will be tried again
+    return false;
+  }
+  if (MustWait(publish)) return false;
+  Part& part = own();
+  Published published;
+  published.publish = publish;
+  published.live = RegionOf(part, publish.region);
+  const size_t limit = RegionBytes(part, publish.region);
+  const size_t end =
+      std::min(limit, publish.offset + (publish.ranges - 1) * publish.stride + publish.bytes);
+  if (publish.offset > limit) Violation("a publication begins past the end of its region");
+  if (publish.offset < end) {
+    published.bytes.assign(published.live + publish.offset, published.live + end);
+  }
+  for (const Published& other : part.published) {
+    if (other.publish.region == publish.region && other.publish.round == publish.round) {
+      Violation("a region was published twice in a round");
+    }
+  }
+  if (publish.publication == spi::Publication::kStaged) {
+    part.staged_bytes += published.bytes.size();
+    if (part.staged_bytes > spi::kMaxStagedBytes) Violation("more was staged than there is room");
+  }
+  part.published.push_back(std::move(published));
+  Raise(publish.signal, publish.round);
+  return true;
+}
+
+void SimGroup::Show(const std::function<void(Seen*)>& change) {
+  if (core_->Dead(member().rank)) return;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    Seen& seen = state_->seen[peer][rank_];
+    seen.last = std::max(seen.last, core_->now() + core_->Delay());
+    core_->At(seen.last, [state = state_, &seen, change] { change(&seen); });
+  }
+}
+
+void SimGroup::Raise(uint8_t signal, uint32_t round) {
+  Part& part = own();
+  PHX_CHECK(signal < spi::kMaxSignals);
+  if (round >= part.operation.rounds) Violation("a signal was raised past the last round");
+  if (part.raised[signal] != round) {
+    Violation(absl::StrCat("signal ", int{signal}, " went from ", part.raised[signal], " to ",
+                           round + 1));
+  }
+  part.raised[signal] = round + 1;
+  Show([sequence = sequence_, signal, round](Seen* seen) {
+    seen->signals[sequence][signal] = round + 1;
+  });
+}
+
+bool SimGroup::Reached(int peer, uint8_t signal, uint32_t round) {
+  if (peer == rank_) return own().raised[signal] > round;
+  return state_->seen[rank_][peer].signals[sequence_][signal] > round;
+}
+
+absl::Status SimGroup::CheckAlive(int peer) const {
+  const int rank = state_->members[peer].rank;
+  if (!core_->KnownDead(rank)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone"));
+}
+
+const std::byte* SimGroup::Find(int peer, Region region, size_t offset, size_t bytes,
+                                uint32_t round) {
+  const auto part = state_->members[peer].parts.find(sequence_);
+  if (peer == rank_ || part == state_->members[peer].parts.end()) {
+    Violation(absl::StrCat("read from rank ", peer, ", which has nothing of this operation"));
+    return nullptr;
+  }
+  const std::string what =
+      absl::StrCat("round ", round, ", rank ", peer, "'s region ", static_cast<int>(region),
+                   " from ", offset, " to ", offset + bytes);
+  for (const Published& published : part->second.published) {
+    const spi::Publish& publish = published.publish;
+    if (publish.region != region || publish.round != round || !Covers(published, offset, bytes)) {
+      continue;
+    }
+    if (!Reached(peer, publish.signal, round)) {
+      Violation(absl::StrCat("read before the signal was seen: ", what));
+      return nullptr;
+    }
+    const std::byte* const then = published.bytes.data() + (offset - publish.offset);
+    if (publish.publication == spi::Publication::kStaged) return then;
+    if (own().raised[publish.acknowledged] > round) {
+      Violation(absl::StrCat("read after the acknowledgement: ", what));
+    }
+    if (core_->options().copy_windows > 0) return then;
+    if (part->second.ended) {
+      Violation(absl::StrCat("read after the owner's end: ", what));
+      return nullptr;
+    }
+    if (std::memcmp(published.live + offset, then, bytes) != 0) {
+      Violation(absl::StrCat("changed while published: ", what));
+    }
+    return published.live + offset;
+  }
+  Violation(absl::StrCat("read what isn't published: ", what));
+  return nullptr;
+}
+
+absl::StatusOr<const std::byte*> SimGroup::Read(int peer, Region region, size_t offset,
+                                                size_t bytes, uint32_t round, std::byte* tile) {
+  if (core_->OneIn(2)) {
+    const absl::Status status = ReadInto(peer, region, offset, bytes, round, tile);
+    if (!status.ok()) return status;
+    return tile;
+  }
+  const absl::Status alive = CheckAlive(peer);
+  if (!alive.ok()) return alive;
+  const std::byte* const found = Find(peer, region, offset, bytes, round);
+  if (found != nullptr) return found;
+  std::fill_n(tile, bytes, kUnpublished);
+  return tile;
+}
+
+absl::Status SimGroup::ReadInto(int peer, Region region, size_t offset, size_t bytes,
+                                uint32_t round, std::byte* destination) {
+  const absl::Status alive = CheckAlive(peer);
+  if (!alive.ok()) return alive;
+  const std::byte* const found = Find(peer, region, offset, bytes, round);
+  if (found == nullptr) {
+    std::fill_n(destination, bytes, kUnpublished);
+  } else {
+    std::copy_n(found, bytes, destination);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t SimGroup::factor_bits(int peer) {
+  const Signals& seen = state_->seen[rank_][peer].signals[sequence_];
+  if (std::all_of(seen.begin(), seen.end(), [](uint32_t value) { return value == 0; })) {
+    Violation(absl::StrCat("rank ", peer, "'s factor was read before any signal of it"));
+  }
+  return state_->members[peer].parts[sequence_].operation.factor_bits;
+}
+
+void SimGroup::End() {
+  own().ended = true;
+  open_ = false;
+  const uint64_t ended = ++member().ended;
+  Show([ended](Seen* seen) { seen->ended = ended; });
+  uint64_t all_ended = ended;
+  for (const Member& other : state_->members) all_ended = std::min(all_ended, other.ended);
+  for (Member& other : state_->members) {
+    while (other.parts.size() > other.begun - all_ended) other.parts.erase(other.parts.begin());
+  }
+}
+
+class SimDomain : public spi::GroupDomain {
+ public:
+  explicit SimDomain(Core* core) : core_(core) {}
+  ~SimDomain() override {
+    for (void* memory : allocated_) ::operator delete (memory, std::align_val_t{kAlignment});
+  }
+
+  int segment_fd() const override { return -1; }
+  absl::Status Attach(int own_rank, absl::Span<const spi::NodePeer>) override {
+    rank_ = own_rank;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<void*> Allocate(size_t bytes) override {
+    void* const memory = ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
+    if (memory == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("there aren't ", bytes, " bytes left"));
+    }
+    std::memset(memory, 0, bytes);
+    allocated_.insert(memory);
+    return memory;
+  }
+  void Free(void* memory) override {
+    PHX_CHECK_MSG(allocated_.erase(memory) == 1, "Free() of what wasn't allocated");
+    ::operator delete (memory, std::align_val_t{kAlignment});
+  }
+  absl::StatusOr<std::string> PrepareGroup(int) override {
+    std::string prepared = core_->PrepareGroup();
+    prepared_.insert(prepared);
+    return prepared;
+  }
+
+  absl::StatusOr<std::unique_ptr<spi::GroupTransport>> OpenGroup(
+      CommunicatorId, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
+      bool) override {
+    std::string key;
+    int own = -1;
+    for (size_t i = 0; i < prepared.size(); ++i) {
+      absl::StrAppend(&key, prepared[i], "/");
+      if (prepared_.count(prepared[i]) != 0) own = static_cast<int>(i);
+    }
+    if (own < 0 || ranks.size() != prepared.size() || ranks[own] != rank_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("rank ", rank_, " isn't a member of the group that it opens"));
+    }
+    const std::shared_ptr<GroupState> state =
+        core_->FindGroup(key, static_cast<int>(prepared.size()));
+    Member& member = state->members[own];
+    if (std::exchange(member.opened, true)) {
+      return absl::AlreadyExistsError(absl::StrCat("rank ", rank_, " opened the group before"));
+    }
+    member.rank = rank_;
+    return std::make_unique<SimGroup>(core_, state, own);
+  }
+
+ private:
+  Core* const core_;
+  int rank_ = -1;
+  std::set<void*> allocated_;
+  std::set<std::string> prepared_;
+};
+
+}  // namespace
+
+std::unique_ptr<spi::GroupDomain> OpenDomain(Core* core) {
+  return std::make_unique<SimDomain>(core);
+}
+
+}  // namespace phalanx::sim

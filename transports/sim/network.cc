@@ -1,0 +1,17 @@
+#include "sim/network.h"
+
+#include "core.h"
+
+namespace phalanx::sim {
+
+Network::Network(const Options& options) : core_(std::make_unique<Core>(options)) {}
+Network::~Network() = default;
+
+std::unique_ptr<spi::Wire> Network::OpenWire() { return sim::OpenWire(core_.get()); }
+std::unique_ptr<spi::GroupDomain> Network::OpenDomain() { return sim::OpenDomain(core_.get()); }
+bool Network::Step() { return core_->Step(); }
+std::chrono::nanoseconds Network::now() const { return core_->now(); }
+void Network::Kill(int rank) { core_->Kill(rank); }
+const std::vector<std::string>& Network::violations() const { return core_->violations(); }
+
+}  // namespace phalanx::sim
