@@ -1,10 +1,12 @@
 // Runs one plan for one operation, step by step, without ever blocking.
-#ifndef PHALANX_ENGINE_PLAN_RUNNER_H_
-#define PHALANX_ENGINE_PLAN_RUNNER_H_
+#ifndef PHALANX_RUNNER_PLAN_RUNNER_H_
+#define PHALANX_RUNNER_PLAN_RUNNER_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -39,7 +41,8 @@ class PlanRunner {
   PlanRunner(const PlanRunner&) = delete;
   PlanRunner& operator=(const PlanRunner&) = delete;
 
-  // Begins an operation. The runner must be idle.
+  // Begins an operation. The runner must be idle, and no run in progress. FAILED_PRECONDITION if
+  // the context lacks links or a group that the plan needs; RESOURCE_EXHAUSTED from the group.
   absl::Status Start(const RunContext& context);
 
   enum class State {
@@ -49,8 +52,13 @@ class PlanRunner {
   };
   // Performs what can be performed, at most about `budget_bytes` of reducing and copying, so that
   // the caller can look up (abort, deadline, another op) between chunks. An error ends the run: no
-  // further step starts, and the caller aborts the wire if transfers are in flight.
+  // further step starts, the group's operation is closed, and the caller aborts the wire if
+  // transfers are in flight. The status is that of the step that failed first.
   absl::StatusOr<State> Advance(size_t budget_bytes);
+
+  // Gives up the run, if one is in progress: no further step starts, and the group's operation is
+  // closed. Transfers in flight stay so until they end or the wire is aborted.
+  void Cancel();
 
   // No transfer is in flight, so the buffers may be released and the runner started again.
   bool idle() const;
@@ -59,6 +67,13 @@ class PlanRunner {
   // False, at once, if no group step is what holds it up (it waits for links).
   bool WaitOnGroup(Clock::duration timeout);
 
+  // The peers that the oldest round waits for, in rank order; none if it waits for nobody. For
+  // messages about an operation that doesn't come on.
+  std::vector<int> Missing() const;
+  // What holds up the oldest round, in words: "ring, round 2 of 7: step 4
+  // (receive) rank 3".
+  std::string Describe() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
@@ -66,4 +81,4 @@ class PlanRunner {
 
 }  // namespace phalanx::engine
 
-#endif  // PHALANX_ENGINE_PLAN_RUNNER_H_
+#endif  // PHALANX_RUNNER_PLAN_RUNNER_H_
