@@ -88,7 +88,8 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
   for (const auto& [incarnation, record] : members_) {
     if (record.agent == lost.agent) gone.push_back(incarnation);
   }
-  Log(gone.empty() ? LogSeverity::kInfo : LogSeverity::kWarning,
+  const bool matters = !gone.empty() && phase_ != Phase::kEnding;
+  Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
   for (const uint64_t incarnation : gone) {
     LoseMember(incarnation, absl::StrCat("was lost with its agent (", lost.why, ")"));

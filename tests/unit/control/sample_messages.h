@@ -1,0 +1,37 @@
+// One well-formed message of every kind, with every field set.
+#ifndef PHALANX_TESTS_UNIT_CONTROL_SAMPLE_MESSAGES_H_
+#define PHALANX_TESTS_UNIT_CONTROL_SAMPLE_MESSAGES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "control_protocol/message.h"
+
+namespace phalanx::control {
+
+inline message::Member SampleMember(int rank) {
+  return message::Member{rank,
+                         Incarnation{0x1234567890abcdefULL},
+                         1,
+                         4711,
+                         {{"shm", "a"}, {"ucx", std::string(9, 0)}}};
+}
+
+inline std::vector<Message> SampleMessages() {
+  return {message::Join{kProtocolVersion, SampleMember(2), 4, true},
+          message::Leave{Incarnation{7}},
+          message::AgentHello{kProtocolVersion, "job", 3, "host", 16},
+          message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
+          message::AgentWelcome{5},
+          message::Progress{"3 of 4 ranks joined, waiting for rank 2"},
+          message::Refused{Incarnation{9}, absl::InvalidArgumentError("no")},
+          message::View{Epoch{1}, 99, {SampleMember(0), SampleMember(1)}, {4, 8}},
+          message::Revoked{Epoch{2}, absl::UnavailableError("gone")},
+          message::AllLeft{Epoch{3}},
+          message::Segments{{0, 3, 65535}}};
+}
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_TESTS_UNIT_CONTROL_SAMPLE_MESSAGES_H_
