@@ -141,6 +141,7 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
 }
 
 void Node::OnJoin(uint64_t id, message::Join join) {
+  joins_seen_ = true;
   Worker& worker = workers_.at(id);
   if (join.has_segment) {
     std::optional<Fd> segment = worker.connection->TakeFd();
@@ -215,9 +216,11 @@ void Node::OnWorkerClosed(uint64_t id, const absl::Status& status) {
 }
 
 void Node::OnProcessEnded(uint64_t id, const std::string& how) {
+  auto found = workers_.find(id);
+  if (found == workers_.end()) return;
   // What it said at the very end counts; the connection may close on the way.
-  if (workers_.at(id).connection != nullptr) workers_.at(id).connection->Drain();
-  const auto found = workers_.find(id);
+  if (found->second.connection != nullptr) found->second.connection->Drain();
+  found = workers_.find(id);
   if (found == workers_.end()) return;
   ReportLost(found->second, how);
   if (found->second.connection != nullptr) found->second.connection->Close();
@@ -249,7 +252,8 @@ void Node::Forget(uint64_t id) {
 
 void Node::CheckDeserted() {
   if (options_.supervised || deserted_ || !workers_.empty()) return;
-  if (phase_ == Phase::kOver) {
+  // A job that failed before anybody asked has still to be told of.
+  if (phase_ == Phase::kOver && (over_.ok() || joins_seen_)) {
     deserted_ = true;
     events_->OnDeserted();
     return;

@@ -93,6 +93,7 @@ class Node {
   Epoch epoch_;
   absl::Status over_;  // in kOver: how it ended
   bool coordinator_lost_ = false;
+  bool joins_seen_ = false;
   bool deserted_ = false;
   std::function<void()> done_;
   Workers workers_;

@@ -124,8 +124,10 @@ void Node::TellJoining(const Message& message) {
 void Node::EndJob(const absl::Status& status) {
   phase_ = Phase::kOver;
   over_ = status;
+  // After a failure we go on listening: workers that come late are told why. After a good end the
+  // name is free for the next job.
   asio::error_code ignored;
-  acceptor_.close(ignored);
+  if (status.ok()) acceptor_.close(ignored);
   events_->OnJobOver(status);
   CheckDeserted();
 }

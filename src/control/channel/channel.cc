@@ -78,7 +78,9 @@ void Channel::Start(Handlers handlers, Clock::duration handshake_timeout, size_t
 void Channel::StartTimer(Clock::duration timeout, const char* what) {
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this(), what](const asio::error_code& error) {
-    if (!error && !self->closed_) self->Close(absl::DeadlineExceededError(what));
+    // The handshake may have ended at the same moment.
+    const bool needed = !self->open_ || self->finishing_;
+    if (!error && !self->closed_ && needed) self->Close(absl::DeadlineExceededError(what));
   });
 }
 

@@ -120,8 +120,10 @@ void Server::OnAccepted(asio::ip::tcp::socket socket) {
   ++unproven_;
   // One deadline over handshake and hello.
   entry->second.hello_timer.expires_after(options_.handshake_timeout);
-  entry->second.hello_timer.async_wait([channel](const asio::error_code& error) {
-    if (!error) channel->Close(absl::DeadlineExceededError("it did not say who it is in time"));
+  entry->second.hello_timer.async_wait([this, id](const asio::error_code& error) {
+    const auto found = connections_.find(id);
+    if (error || found == connections_.end() || found->second.proven) return;
+    found->second.channel->Close(absl::DeadlineExceededError("it did not say who it is in time"));
   });
   channel->Start({.opened = {},
                   .message = [this, id](Message message) { OnMessage(id, std::move(message)); },

@@ -32,13 +32,13 @@ class AgentEvents {
   // lost. The workers of this node have been told. At most once, before OnJobOver().
   virtual void OnRevoked(const absl::Status& reason) = 0;
 
-  // Nothing more is decided and no worker is taken any more. OK when every rank of the job has left
-  // orderly; else why the job failed (the reason of the revocation, or one of Client::Join's).
-  // At most once; workers may still be running.
+  // Nothing more is decided; workers that come from now on are refused. OK when every rank of the
+  // job has left orderly; else why the job failed (the reason of the revocation, or one of
+  // Client::Join's). At most once; workers may still be running.
   virtual void OnJobOver(const absl::Status& status) = 0;
 
-  // Without supervision: no worker is connected, and none comes any more, or none has come for
-  // `idle_timeout`. At most once.
+  // Without supervision: no worker is connected, and the job is over and its members have been told
+  // so, or nobody has come for `idle_timeout`. At most once.
   virtual void OnDeserted() {}
 };
 
