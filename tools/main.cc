@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "command_line.h"
+#include "control_agent/command.h"
+#include "control_coordinator/process.h"
 
 namespace phalanx::tools {
 namespace {
@@ -23,12 +25,14 @@ void OpenStandardDescriptors() {
 
 struct Subcommand {
   const char* name;
-  const char* summary;
+  const char* summary;  // null: not for people
   int (*run)(const std::vector<std::string>& arguments);
 };
 
 constexpr Subcommand kSubcommands[] = {
     {"run", "Start a job: N processes of one program", RunCommand},
+    {"agent", nullptr, control::AgentCommand},
+    {"coordinator", nullptr, control::CoordinatorCommand},
 };
 
 int Main(const std::vector<std::string>& arguments) {
@@ -47,7 +51,7 @@ int Main(const std::vector<std::string>& arguments) {
   app.set_version_flag("--version", std::string("phalanx ") + PHALANX_VERSION);
   app.require_subcommand(1);
   for (const Subcommand& subcommand : kSubcommands) {
-    app.add_subcommand(subcommand.name, subcommand.summary);
+    if (subcommand.summary != nullptr) app.add_subcommand(subcommand.name, subcommand.summary);
   }
   app.footer(
       "`phalanx SUBCOMMAND --help` tells more. Example:\n"

@@ -1,10 +1,11 @@
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "command_line.h"
+#include "control_launch/job_coordinator.h"
 #include "control_launch/node_job.h"
 
 namespace phalanx::tools {
@@ -36,14 +37,6 @@ struct RunOptions {
   std::vector<std::string> variables;
   std::vector<std::string> program;
 };
-
-int CoresOfThisProcess() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? static_cast<int>(online) : 1;
-}
 
 void AddOptions(CLI::App& command, RunOptions* options) {
   // Only for the help: SplitAtProgram has taken the program away before anything is parsed.
@@ -103,14 +96,16 @@ int RunCommand(const std::vector<std::string>& arguments) {
     return kExitUsage;
   }
   control::NodeAssignment assignment;
-  assignment.world_size = options.ranks > 0 ? options.ranks : CoresOfThisProcess();
+  assignment.world_size = options.ranks > 0 ? options.ranks : control::UsableCores();
   assignment.local_world_size = assignment.world_size;
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
   assignment.label = !options.no_label;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
-  if (isatty(STDIN_FILENO) == 0) assignment.first_input = control::ChildInput::kInherited;
-  return control::RunNode(assignment);
+  // A terminal isn't given away: a worker that reads it from the background would be stopped.
+  const bool gives_input = isatty(STDIN_FILENO) == 0;
+  return control::RunLocalJob(std::move(assignment), gives_input ? control::ChildInput::kInherited
+                                                                 : control::ChildInput::kNothing);
 }
 
 }  // namespace phalanx::tools

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 namespace phalanx::testing_support {
 namespace {
@@ -40,6 +41,15 @@ void Drain(int* fd, std::string* text) {
     close(*fd);
     *fd = -1;
   }
+}
+
+// Empty when the process ends meanwhile.
+std::string Contents(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char bytes[4096];
+  const ssize_t count = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+  if (fd >= 0) close(fd);
+  return count > 0 ? std::string(bytes, static_cast<size_t>(count)) : "";
 }
 
 // `input` in a file without a name: it never makes anybody wait.
@@ -155,6 +165,20 @@ std::vector<pid_t> NumbersAfter(const std::string& text, const std::string& word
     numbers.push_back(static_cast<pid_t>(std::atol(text.c_str() + at + word.size())));
   }
   return numbers;
+}
+
+std::vector<pid_t> ChildrenOf(pid_t parent, const std::string& word) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = static_cast<pid_t>(std::atol(entry.path().filename().c_str()));
+    const std::string stat = Contents(entry.path() / "stat");
+    const size_t bracket = stat.rfind(')');
+    if (pid <= 0 || bracket == std::string::npos) continue;
+    if (std::atol(stat.c_str() + bracket + 4) != parent) continue;
+    const std::string line = Contents(entry.path() / "cmdline");
+    if (word.empty() || line.find('\0' + word + '\0') != std::string::npos) children.push_back(pid);
+  }
+  return children;
 }
 
 bool AwaitGone(pid_t pid) {

@@ -59,6 +59,9 @@ int Count(const std::string& text, const std::string& part);
 // Every number that follows `word` in `text`: pids that workers print.
 std::vector<pid_t> NumbersAfter(const std::string& text, const std::string& word);
 
+// The children of `parent` whose command line holds `word` as an argument of its own; all if empty.
+std::vector<pid_t> ChildrenOf(pid_t parent, const std::string& word);
+
 // Waits until no process `pid` runs (it may be somebody's zombie). False at the deadline.
 bool AwaitGone(pid_t pid);
 

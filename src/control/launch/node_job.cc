@@ -3,23 +3,30 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <system_error>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "asio/io_context.hpp"
+#include "asio/post.hpp"
 #include "base/logger.h"
 #include "base/status_macros.h"
+#include "control_agent/agent.h"
+#include "control_launch/job_coordinator.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
 #include "control_supervisor/supervisor.h"
 #include "control_supervisor/worker_environment.h"
+#include "orders.h"
 
 namespace phalanx::control {
 namespace {
 
 constexpr int kExitFailure = 1;
+// How long the control plane takes, at most, to show that it has told the workers of a loss.
+constexpr auto kHearing = std::chrono::seconds(1);
+constexpr auto kAgentStop = std::chrono::seconds(1);
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kNotFound) return kExitNotFound;
@@ -27,62 +34,125 @@ int ExitCodeOf(const absl::Status& status) {
   return kExitFailure;
 }
 
-class NodeJob : private SupervisorEvents {
+int Fail(const absl::Status& status) {
+  Logger::ToStderr("", LogSeverity::kInfo).Error(std::string(status.message()));
+  return ExitCodeOf(status);
+}
+
+class NodeJob : private SupervisorEvents, private AgentEvents {
  public:
-  explicit NodeJob(const NodeAssignment& assignment)
-      : assignment_(assignment), logger_(Logger::ToStderr("", LogSeverity::kInfo)) {}
+  NodeJob(const NodeAssignment& assignment, const NodeSurroundings& surroundings)
+      : assignment_(assignment),
+        surroundings_(surroundings),
+        logger_(Logger::ToStderr("", LogSeverity::kWarning)) {}
 
   int Run() {
     const absl::Status status = RunWorkers();
-    if (status.ok()) return exit_code_;
-    logger_.Error(std::string(status.message()));
-    return ExitCodeOf(status);
+    if (agent_ != nullptr) agent_->Stop(Deadline::After(kAgentStop));
+    if (!status.ok()) return Fail(status);
+    const bool elsewhere = surroundings_.orders_fd >= 0 && supervisor_->lost_elsewhere();
+    return elsewhere ? kExitLostElsewhere : exit_code_;
   }
 
  private:
   absl::Status RunWorkers();
+  absl::Status StartAgent();
+  void FollowOrders();
   absl::StatusOr<std::string> FindWorkerProgram() const;
   SupervisedWorker MakeWorker(int local_rank, const std::string& file) const;
+  void HandleLoss(const absl::Status& reason);
 
-  bool OnWorkerEnded(int, pid_t, int) override { return false; }
-  void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int others) override {
+  void OnWorkerEnded(int, pid_t pid, int wait_status) override {
+    agent_->WorkerExited(pid, wait_status);
+  }
+  void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int) override {
+    const bool alone = assignment_.world_size == 1;
     logger_.Error(absl::StrCat("rank ", rank, " (pid ", pid, ") ", end.Describe(),
-                               others > 0 ? "; ending the job" : ""));
+                               alone ? "" : "; ending the job"));
   }
   void OnEnded(int exit_code) override {
     exit_code_ = exit_code;
     loop_.stop();
   }
 
+  // These two come on the agent's thread.
+  void OnRevoked(const absl::Status& reason) override {
+    asio::post(loop_, [this, reason] { HandleLoss(reason); });
+  }
+  void OnJobOver(const absl::Status& status) override {
+    if (status.ok()) return;
+    asio::post(loop_, [this, status] { HandleLoss(status); });
+  }
+
   const NodeAssignment& assignment_;
+  const NodeSurroundings surroundings_;
   const Logger logger_;
   asio::io_context loop_;
+  std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Orders> orders_;
+  std::unique_ptr<Agent> agent_;
   int exit_code_ = kExitFailure;
 };
 
 absl::Status NodeJob::RunWorkers() {
   PHX_ASSIGN_OR_RETURN(const std::string file, FindWorkerProgram());
-  PHX_ASSIGN_OR_RETURN(const std::unique_ptr<Keeper> keeper, Keeper::Start());
+  PHX_ASSIGN_OR_RETURN(keeper_, Keeper::Start());  // before there are threads
+  PHX_RETURN_IF_ERROR(StartAgent());
   SupervisorOptions options;
   options.grace = assignment_.grace;
+  options.hearing = kHearing;
   options.logger = logger_;
-  options.keeper = keeper.get();
+  options.keeper = keeper_.get();
+  if (surroundings_.coordinator > 0) options.bystanders.insert(surroundings_.coordinator);
   for (int local_rank = 0; local_rank < assignment_.local_world_size; ++local_rank) {
     options.workers.push_back(MakeWorker(local_rank, file));
   }
-  const auto supervisor = Supervisor::Create(loop_, std::move(options), this);
-  PHX_RETURN_IF_ERROR(supervisor->Start());
+  supervisor_ = Supervisor::Create(loop_, std::move(options), this);
+  PHX_RETURN_IF_ERROR(supervisor_->Start());
+  FollowOrders();
   loop_.run();
   return absl::OkStatus();
 }
 
+absl::Status NodeJob::StartAgent() {
+  AgentOptions options;
+  options.job = assignment_.job;
+  PHX_ASSIGN_OR_RETURN(options.key, DeriveKey(assignment_.secret));
+  options.coordinator = assignment_.coordinator;
+  options.node = assignment_.node;
+  options.node_name = assignment_.node_name;
+  options.cores = UsableCores();
+  options.supervised = true;
+  options.logger = logger_;
+  PHX_ASSIGN_OR_RETURN(agent_, Agent::Start(std::move(options), this));
+  return absl::OkStatus();
+}
+
+void NodeJob::FollowOrders() {
+  if (surroundings_.orders_fd < 0) return;
+  orders_ = std::make_unique<Orders>(
+      loop_, surroundings_.orders_fd, [this](int signal) { supervisor_->HandleSignal(signal); },
+      [this] {
+        logger_.Error(absl::StrCat(assignment_.node_name,
+                                   ": the launcher is gone; killing its workers here"));
+        supervisor_->OnAbandoned();
+      });
+}
+
+void NodeJob::HandleLoss(const absl::Status& reason) {
+  if (!supervisor_->ending()) {
+    logger_.Error(absl::StrCat("ending the job: ", reason.message()));
+  }
+  supervisor_->OnLost();
+}
+
 absl::StatusOr<std::string> NodeJob::FindWorkerProgram() const {
+  if (assignment_.program.empty()) return absl::InvalidArgumentError("no program to run");
   const char* path = std::getenv("PATH");
-  std::error_code ignored;
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   return FindUserProgram(assignment_.program[0],
                          path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin",
-                         FoldersBeside(self));
+                         FoldersBeside(ThisCommand()));
 }
 
 SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) const {
@@ -91,6 +161,7 @@ SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) co
   place.world_size = assignment_.world_size;
   place.local_rank = local_rank;
   place.local_world_size = assignment_.local_world_size;
+  place.agent = agent_->socket_name();
   std::map<std::string, std::string> changes = assignment_.variables;
   for (const auto& [name, value] : PlaceVariables(place)) changes[name] = value;
   std::vector<std::string> inherited;
@@ -103,12 +174,27 @@ SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) co
   worker.request.arguments = assignment_.program;
   worker.request.environment = ChangeEnvironment(inherited, changes);
   worker.request.folder = assignment_.folder;
-  worker.request.input = local_rank == 0 ? assignment_.first_input : ChildInput::kNothing;
+  worker.request.input = local_rank == 0 ? surroundings_.first_input : ChildInput::kNothing;
   return worker;
 }
 
 }  // namespace
 
-int RunNode(const NodeAssignment& assignment) { return NodeJob(assignment).Run(); }
+int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundings) {
+  return NodeJob(assignment, surroundings).Run();
+}
+
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input) {
+  absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator = JobCoordinator::Start("127.0.0.1");
+  if (!coordinator.ok()) return Fail(coordinator.status());
+  assignment.job = (*coordinator)->job();
+  assignment.secret = (*coordinator)->secret();
+  assignment.coordinator = (*coordinator)->endpoint();
+  assignment.node_name = HostName();
+  NodeSurroundings surroundings;
+  surroundings.first_input = first_input;
+  surroundings.coordinator = (*coordinator)->pid();
+  return RunNode(assignment, surroundings);
+}
 
 }  // namespace phalanx::control

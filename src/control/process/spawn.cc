@@ -67,7 +67,8 @@ class SpawnActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// The host process may block or ignore signals; ours start with none blocked and none ignored.
+// The host process may block or ignore signals; ours start with none blocked and none ignored, and
+// in a group of their own, so that a terminal's Ctrl-C is for the host process to handle.
 class SpawnAttributes {
  public:
   SpawnAttributes() {
@@ -78,7 +79,9 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
   }
   ~SpawnAttributes() { ::posix_spawnattr_destroy(&attributes_); }
   SpawnAttributes(const SpawnAttributes&) = delete;

@@ -1,22 +1,29 @@
 #include "control_supervisor/ending.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
 namespace phalanx::control {
 
-void Ending::OnWorkerEnded(int rank, const ProcessEnd& end, bool told, TimePoint now) {
-  if (end.Succeeded()) return;
+bool Ending::OnWorkerEnded(const ProcessEnd& end, TimePoint now) {
+  if (end.Succeeded()) return false;
+  if (!end.by_signal && end.value == lost_exit_code_) {
+    // The failure itself comes from another worker, maybe later.
+    ended_for_others_ = true;
+    if (state_ == State::kRunning) Fail(now);
+    if (state_ == State::kTold) orders_.wake_at = failed_at_ + grace_;
+    return false;
+  }
   if (state_ == State::kKilling && end.by_signal && end.value == SIGKILL) {
     killed_for_signal_ = killed_for_signal_ || end_signal_ != 0;
-    return;
+    return false;
   }
   // What fails after the job was lost elsewhere fails because of it.
-  if (!first_failure_ && !lost_) {
-    first_failure_ = end;
-    first_failed_rank_ = rank;
-  }
-  if (state_ == State::kRunning) Begin(told, now);
+  if (first_failure_ || lost_) return false;
+  first_failure_ = end;
+  if (state_ == State::kRunning) Fail(now);
+  return end_signal_ == 0;
 }
 
 void Ending::OnEndSignal(int signal, TimePoint now) {
@@ -32,10 +39,18 @@ void Ending::OnEndSignal(int signal, TimePoint now) {
   }
 }
 
-void Ending::OnLost(bool told, TimePoint now) {
-  if (state_ != State::kRunning) return;
-  lost_ = true;
-  Begin(told, now);
+void Ending::OnLost(TimePoint now) {
+  if (state_ == State::kRunning) {
+    lost_ = true;
+    failed_at_ = now;
+    state_ = State::kTold;
+  }
+  if (state_ == State::kTold) orders_.wake_at = failed_at_ + grace_;
+}
+
+void Ending::OnAbandoned() {
+  if (state_ == State::kRunning) lost_ = true;
+  Kill();
 }
 
 void Ending::OnTime(TimePoint now) {
@@ -60,13 +75,14 @@ Ending::Orders Ending::Take() {
 int Ending::ExitCode() const {
   if (first_failure_) return first_failure_->ExitCode();
   if (killed_for_signal_) return 128 + end_signal_;
-  return lost_ ? 1 : 0;
+  return lost_ || ended_for_others_ ? 1 : 0;
 }
 
-void Ending::Begin(bool told, TimePoint now) {
-  if (!told) return Terminate(SIGTERM, now);
+void Ending::Fail(TimePoint now) {
+  failed_at_ = now;
+  if (hearing_ == Clock::duration::zero()) return Terminate(SIGTERM, now);
   state_ = State::kTold;
-  orders_.wake_at = now + grace_;
+  orders_.wake_at = now + std::min(hearing_, grace_);
 }
 
 void Ending::Terminate(int signal, TimePoint now) {

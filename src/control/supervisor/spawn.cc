@@ -70,9 +70,14 @@ void DropSignalHandlers() {
   }
 }
 
-[[noreturn]] void ReportAndExit(const ChildPlan& plan) {
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = write(plan.report, &error, sizeof(error));
+struct Report {
+  int error;
+  bool in_folder;  // it couldn't even go where it was to start
+};
+
+[[noreturn]] void ReportAndExit(const ChildPlan& plan, bool in_folder = false) {
+  const Report report = {errno, in_folder};
+  [[maybe_unused]] const ssize_t written = write(plan.report, &report, sizeof(report));
   _exit(127);
 }
 
@@ -85,15 +90,18 @@ void DropSignalHandlers() {
   if (dup2(plan.output, STDOUT_FILENO) < 0 || dup2(plan.error, STDERR_FILENO) < 0) {
     ReportAndExit(plan);
   }
-  if (plan.folder != nullptr && chdir(plan.folder) != 0) ReportAndExit(plan);
+  if (plan.folder != nullptr && chdir(plan.folder) != 0) ReportAndExit(plan, true);
   sigprocmask(SIG_SETMASK, &plan.signals, nullptr);
   execve(plan.file, plan.arguments, plan.environment);
   if (errno == ENOEXEC) execve("/bin/sh", plan.shell_arguments, plan.environment);
   ReportAndExit(plan);
 }
 
-absl::Status ExecError(const SpawnRequest& request, int error) {
-  const std::string message = absl::StrCat("can't execute '", request.file, "': ", strerror(error));
+absl::Status ExecError(const SpawnRequest& request, const Report& report) {
+  const int error = report.error;
+  const std::string message =
+      report.in_folder ? absl::StrCat("can't start in '", request.folder, "': ", strerror(error))
+                       : absl::StrCat("can't execute '", request.file, "': ", strerror(error));
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
   if (error == ENOMEM || error == EAGAIN) return absl::ResourceExhaustedError(message);
   return absl::PermissionDeniedError(message);
@@ -101,14 +109,14 @@ absl::Status ExecError(const SpawnRequest& request, int error) {
 
 // Waits until the child's exec has closed the report pipe, or has failed and said why.
 absl::Status AwaitExec(const SpawnRequest& request, int report, pid_t pid) {
-  int error = 0;
+  Report failure = {};
   ssize_t count;
   do {
-    count = read(report, &error, sizeof(error));
+    count = read(report, &failure, sizeof(failure));
   } while (count < 0 && errno == EINTR);
-  if (count != static_cast<ssize_t>(sizeof(error))) return absl::OkStatus();
+  if (count != static_cast<ssize_t>(sizeof(failure))) return absl::OkStatus();
   waitpid(pid, nullptr, 0);
-  return ExecError(request, error);
+  return ExecError(request, failure);
 }
 
 absl::StatusOr<Fd> OpenInput(const SpawnRequest& request, SpawnedProcess* process) {

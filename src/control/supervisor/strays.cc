@@ -1,5 +1,6 @@
 #include "control_supervisor/strays.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,8 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -20,10 +19,14 @@
 namespace phalanx::control {
 namespace {
 
-// The fourth field of /proc/PID/stat; the second, the name in brackets, may hold anything.
+// The fourth field of /proc/PID/stat; the second, the name in brackets, may hold anything. Plain
+// reads: a process that ends meanwhile is an error, which a stream would throw.
 pid_t ParentOf(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const Fd file(open((folder / "stat").c_str(), O_RDONLY | O_CLOEXEC));
+  char bytes[512];
+  const ssize_t count = read(file.get(), bytes, sizeof(bytes));
+  if (count <= 0) return -1;
+  const std::string text(bytes, static_cast<size_t>(count));
   const size_t bracket = text.rfind(')');
   if (bracket == std::string::npos || bracket + 4 > text.size()) return -1;
   return static_cast<pid_t>(std::atol(text.c_str() + bracket + 4));

@@ -36,13 +36,15 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
         signals_(loop),
         child_signal_(loop),
         timer_(loop),
-        ending_(options_.grace),
+        ending_(options_.grace, options_.hearing, options_.lost_exit_code),
         group_(loop, sinks_, options_.keeper, this) {}
 
   absl::Status Start() override;
   void HandleSignal(int signal) override;
-  void EndJob(bool told) override;
-  int first_failed_rank() const override { return ending_.first_failed_rank(); }
+  void OnLost() override;
+  void OnAbandoned() override;
+  bool ending() const override { return ending_.ending(); }
+  bool lost_elsewhere() const override { return ending_.lost_elsewhere(); }
 
  private:
   void OnWorkerEnded(int rank, pid_t pid, int wait_status) override;
@@ -106,6 +108,8 @@ void SupervisorImpl::AwaitSignal() {
     if (error) return;
     AwaitSignal();
     HandleSignal(signal);
+    // The workers are in groups of their own, so the terminal's Ctrl-Z reaches us alone.
+    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
   });
 }
 
@@ -132,22 +136,25 @@ void SupervisorImpl::HandleSignal(int signal) {
   } else {
     group_.Signal(signal);
   }
-  // The workers are in groups of their own, so the terminal's Ctrl-Z reaches us alone.
-  if (signal == SIGTSTP) kill(getpid(), SIGSTOP);
 }
 
-void SupervisorImpl::EndJob(bool told) {
-  ending_.OnLost(told, Clock::now());
+void SupervisorImpl::OnLost() {
+  ending_.OnLost(Clock::now());
+  Obey();
+}
+
+void SupervisorImpl::OnAbandoned() {
+  ending_.OnAbandoned();
   Obey();
 }
 
 void SupervisorImpl::OnWorkerEnded(int rank, pid_t pid, int wait_status) {
   if (finished_) return;
   const ProcessEnd end = ProcessEnd::From(wait_status);
-  const bool told = events_->OnWorkerEnded(rank, pid, wait_status);
-  const bool ending = ending_.ending();
-  ending_.OnWorkerEnded(rank, end, told, Clock::now());
-  if (!ending && ending_.ending()) events_->OnFirstFailure(rank, pid, end, group_.alive());
+  events_->OnWorkerEnded(rank, pid, wait_status);
+  if (ending_.OnWorkerEnded(end, Clock::now())) {
+    events_->OnFirstFailure(rank, pid, end, group_.alive());
+  }
   Obey();
   CheckEnded();
 }

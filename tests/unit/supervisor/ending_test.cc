@@ -12,8 +12,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr bool kTold = true;
-constexpr bool kNotTold = false;
+constexpr int kLostExitCode = 120;
 
 class EndingTest : public testing::Test {
  protected:
@@ -26,11 +25,11 @@ class EndingTest : public testing::Test {
 
   const Ending::TimePoint start_ = Ending::TimePoint() + seconds(1000);
   std::optional<Ending::TimePoint> wake_at_;
-  Ending ending_{seconds(5)};
+  Ending ending_{seconds(5), seconds(1), kLostExitCode};
 };
 
 TEST_F(EndingTest, SuccessOfSomeChangesNothing) {
-  ending_.OnWorkerEnded(0, ProcessEnd::Exited(0), kTold, start_);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(0), start_);
   EXPECT_THAT(Signals(), IsEmpty());
   EXPECT_FALSE(wake_at_);
   EXPECT_FALSE(ending_.ending());
@@ -38,7 +37,10 @@ TEST_F(EndingTest, SuccessOfSomeChangesNothing) {
 }
 
 TEST_F(EndingTest, FailureGivesTheOthersTwoGracePeriods) {
-  ending_.OnWorkerEnded(2, ProcessEnd::Exited(7), kTold, start_);
+  EXPECT_TRUE(ending_.OnWorkerEnded(ProcessEnd::Exited(7), start_));
+  EXPECT_THAT(Signals(), IsEmpty());
+  ASSERT_EQ(wake_at_, start_ + seconds(1));
+  ending_.OnLost(start_ + std::chrono::milliseconds(10));
   EXPECT_THAT(Signals(), IsEmpty());
   ASSERT_EQ(wake_at_, start_ + seconds(5));
   ending_.OnTime(start_ + seconds(4));
@@ -49,17 +51,24 @@ TEST_F(EndingTest, FailureGivesTheOthersTwoGracePeriods) {
   ending_.OnTime(start_ + seconds(10));
   EXPECT_THAT(Signals(), ElementsAre(SIGKILL));
   EXPECT_FALSE(wake_at_);
-  ending_.OnWorkerEnded(0, ProcessEnd::Killed(SIGKILL), kTold, start_ + seconds(10));
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_ + seconds(10));
   EXPECT_THAT(Signals(), IsEmpty());
-  EXPECT_EQ(ending_.first_failed_rank(), 2);
   EXPECT_EQ(ending_.ExitCode(), 7);
 }
 
-TEST_F(EndingTest, WhoeverCantHearGetsSigtermAtOnce) {
-  ending_.OnWorkerEnded(2, ProcessEnd::Killed(SIGSEGV), kNotTold, start_);
+TEST_F(EndingTest, WhoeverDoesntHearGetsSigtermSoon) {
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGSEGV), start_);
+  EXPECT_THAT(Signals(), IsEmpty());
+  ending_.OnTime(start_ + seconds(1));
   EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGCONT));
-  ending_.OnWorkerEnded(1, ProcessEnd::Killed(SIGTERM), kNotTold, start_);
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGTERM), start_);
   EXPECT_EQ(ending_.ExitCode(), 128 + SIGSEGV) << "the first failure counts";
+}
+
+TEST_F(EndingTest, WhoeverCantHearGetsSigtermAtOnce) {
+  Ending deaf(seconds(5), seconds(0), kLostExitCode);
+  deaf.OnWorkerEnded(ProcessEnd::Exited(3), start_);
+  EXPECT_THAT(deaf.Take().signals, ElementsAre(SIGTERM, SIGCONT));
 }
 
 TEST_F(EndingTest, SignalIsPassedOnAndThenInsistedOn) {
@@ -68,9 +77,8 @@ TEST_F(EndingTest, SignalIsPassedOnAndThenInsistedOn) {
   ASSERT_EQ(wake_at_, start_ + seconds(5));
   ending_.OnTime(start_ + seconds(5));
   EXPECT_THAT(Signals(), ElementsAre(SIGKILL));
-  ending_.OnWorkerEnded(0, ProcessEnd::Killed(SIGKILL), kNotTold, start_ + seconds(5));
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_ + seconds(5));
   EXPECT_EQ(ending_.ExitCode(), 128 + SIGINT);
-  EXPECT_EQ(ending_.first_failed_rank(), -1);
 }
 
 TEST_F(EndingTest, SecondSignalKills) {
@@ -78,20 +86,20 @@ TEST_F(EndingTest, SecondSignalKills) {
   EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGCONT));
   ending_.OnEndSignal(SIGINT, start_ + seconds(1));
   EXPECT_THAT(Signals(), ElementsAre(SIGKILL));
-  ending_.OnWorkerEnded(0, ProcessEnd::Killed(SIGKILL), kNotTold, start_ + seconds(1));
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_ + seconds(1));
   EXPECT_EQ(ending_.ExitCode(), 128 + SIGTERM);
 }
 
 TEST_F(EndingTest, WorkersMayMakeTheirOwnEndOfASignal) {
   ending_.OnEndSignal(SIGINT, start_);
-  ending_.OnWorkerEnded(0, ProcessEnd::Exited(0), kNotTold, start_);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(0), start_);
   EXPECT_EQ(ending_.ExitCode(), 0);
-  ending_.OnWorkerEnded(1, ProcessEnd::Killed(SIGINT), kNotTold, start_);
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGINT), start_);
   EXPECT_EQ(ending_.ExitCode(), 130);
 }
 
 TEST_F(EndingTest, SignalWhileWaitingForTheOthers) {
-  ending_.OnWorkerEnded(2, ProcessEnd::Exited(7), kTold, start_);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(7), start_);
   ending_.OnEndSignal(SIGINT, start_ + seconds(1));
   EXPECT_THAT(Signals(), ElementsAre(SIGINT, SIGCONT));
   ASSERT_EQ(wake_at_, start_ + seconds(6));
@@ -99,20 +107,35 @@ TEST_F(EndingTest, SignalWhileWaitingForTheOthers) {
 }
 
 TEST_F(EndingTest, LossElsewhereIsNotARanksFailure) {
-  ending_.OnLost(kTold, start_);
+  ending_.OnLost(start_);
   EXPECT_THAT(Signals(), IsEmpty());
   ASSERT_EQ(wake_at_, start_ + seconds(5));
-  ending_.OnWorkerEnded(0, ProcessEnd::Exited(9), kTold, start_);
-  EXPECT_EQ(ending_.first_failed_rank(), -1);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(9), start_);
   EXPECT_EQ(ending_.ExitCode(), 1);
 }
 
-TEST_F(EndingTest, LossAfterAFailureChangesNothing) {
-  ending_.OnWorkerEnded(2, ProcessEnd::Exited(7), kTold, start_);
-  ending_.OnLost(kTold, start_ + seconds(1));
+TEST_F(EndingTest, LossAfterAFailureConfirmsIt) {
+  ending_.OnWorkerEnded(ProcessEnd::Exited(7), start_);
+  ending_.OnLost(start_ + seconds(1));
   EXPECT_THAT(Signals(), IsEmpty());
   EXPECT_EQ(wake_at_, start_ + seconds(5));
+  EXPECT_FALSE(ending_.lost_elsewhere());
   EXPECT_EQ(ending_.ExitCode(), 7);
+}
+
+TEST_F(EndingTest, ExitBecauseOfALossElsewhere) {
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(kLostExitCode), start_));
+  EXPECT_THAT(Signals(), IsEmpty());
+  EXPECT_EQ(wake_at_, start_ + seconds(5));
+  EXPECT_EQ(ending_.ExitCode(), 1);
+  EXPECT_TRUE(ending_.OnWorkerEnded(ProcessEnd::Exited(9), start_)) << "the failure itself";
+  EXPECT_EQ(ending_.ExitCode(), 9);
+}
+
+TEST_F(EndingTest, AbandonedKillsAtOnce) {
+  ending_.OnAbandoned();
+  EXPECT_THAT(Signals(), ElementsAre(SIGKILL));
+  EXPECT_EQ(ending_.ExitCode(), 1);
 }
 
 TEST(ProcessEnd, SpeaksAsAShell) {

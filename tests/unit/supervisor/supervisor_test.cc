@@ -53,11 +53,10 @@ class SupervisorTest : public testing::Test, protected SupervisorEvents {
     return text;
   }
 
-  bool OnWorkerEnded(int rank, pid_t, int wait_status) override {
+  void OnWorkerEnded(int rank, pid_t, int wait_status) override {
     ended_.push_back(rank);
     wait_statuses_.push_back(wait_status);
     if (on_ended_) on_ended_();
-    return told_;
   }
   void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int others) override {
     EXPECT_GT(pid, 0);
@@ -74,7 +73,6 @@ class SupervisorTest : public testing::Test, protected SupervisorEvents {
   SupervisorOptions options_;
   std::unique_ptr<Supervisor> supervisor_;
   Fd output_;
-  bool told_ = false;
   std::function<void()> on_ended_;
   std::vector<int> ended_;
   std::vector<int> wait_statuses_;
@@ -104,7 +102,6 @@ TEST_F(SupervisorTest, FirstFailureEndsTheOthers) {
   EXPECT_EQ(first_failed_, std::vector<int>{1});
   EXPECT_EQ(first_end_, "exited with code 5");
   EXPECT_EQ(others_, 2);
-  EXPECT_EQ(supervisor_->first_failed_rank(), 1);
 }
 
 TEST_F(SupervisorTest, KillsWhoeverIgnoresSigterm) {
@@ -116,8 +113,8 @@ TEST_F(SupervisorTest, KillsWhoeverIgnoresSigterm) {
 }
 
 TEST_F(SupervisorTest, ToldWorkersAreNotSignalledBeforeTheGracePeriod) {
-  told_ = true;
   options_.grace = std::chrono::seconds(20);
+  options_.hearing = std::chrono::seconds(10);
   AddShell("exit 4");
   AddShell("read line < /dev/null; trap 'exit 9' TERM; sleep 0.2; echo by itself");
   EXPECT_EQ(Run(), 4);
@@ -125,12 +122,12 @@ TEST_F(SupervisorTest, ToldWorkersAreNotSignalledBeforeTheGracePeriod) {
   EXPECT_EQ(wait_statuses_, (std::vector<int>{4 << 8, 0}));
 }
 
-TEST_F(SupervisorTest, EndJobFromOutside) {
+TEST_F(SupervisorTest, LossFromOutside) {
   options_.grace = std::chrono::milliseconds(50);
   AddShell("exec sleep 1000");
   AddShell("exit 0");
   on_ended_ = [this] {
-    if (ended_.size() == 1) supervisor_->EndJob(true);
+    if (ended_.size() == 1) supervisor_->OnLost();
   };
   EXPECT_EQ(Run(), 1);
   EXPECT_TRUE(first_failed_.empty());

@@ -1,6 +1,8 @@
-// One node's part of a job, run in this process.
+// One node's part of a job, run in this process: an agent and the workers that it watches.
 #ifndef PHALANX_CONTROL_LAUNCH_NODE_JOB_H_
 #define PHALANX_CONTROL_LAUNCH_NODE_JOB_H_
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <map>
@@ -8,11 +10,21 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "control_protocol/endpoint.h"
 #include "control_supervisor/spawn.h"
 
 namespace phalanx::control {
 
+// Exit code of a node whose workers were ended because of a loss on another one.
+inline constexpr int kExitLostElsewhere = 120;
+
 struct NodeAssignment {
+  std::string job;
+  std::string secret;    // see DeriveKey()
+  Endpoint coordinator;  // where it listens
+  int node = 0;
+  std::string node_name;
+
   int world_size = 1;
   int first_rank = 0;  // this node's ranks are consecutive from here
   int local_world_size = 1;
@@ -21,13 +33,26 @@ struct NodeAssignment {
   std::string folder;                            // where workers start; empty: where we are
   bool label = true;
   Clock::duration grace = std::chrono::seconds(5);
-  // What this node's first worker reads; the others read nothing.
-  ChildInput first_input = ChildInput::kNothing;
 };
 
-// Runs the workers on the calling thread, which must be the main and only one, until nothing of
-// them is left. Returns the process's exit code; says on standard error what went wrong.
-int RunNode(const NodeAssignment& assignment);
+struct NodeSurroundings {
+  // What this node's first worker reads; the others read nothing.
+  ChildInput first_input = ChildInput::kNothing;
+  // A child of ours that runs the coordinator; -1: it runs elsewhere. The caller ends it.
+  pid_t coordinator = -1;
+  // Where whoever started us says `signal N`, line by line, and by whose end we know that it is
+  // gone; -1: nowhere. Borrowed; switched to non-blocking.
+  int orders_fd = -1;
+};
+
+// Runs the node's part on the calling thread, which must be the main and only one, until nothing of
+// it is left. Returns the process's exit code (kExitLostElsewhere only with orders_fd); says on
+// standard error what went wrong.
+int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundings);
+
+// A job of this node alone: starts the coordinator as a child, runs the node, ends the coordinator.
+// Fills in what `assignment` lacks: job, secret, coordinator.
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input);
 
 }  // namespace phalanx::control
 

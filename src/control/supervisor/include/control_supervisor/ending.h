@@ -16,7 +16,7 @@ namespace phalanx::control {
 //      └──────signal──────────────────────▲        second signal ──▲
 //
 // `told` gives workers that heard of the loss through the control plane the time to leave on their
-// own; where they can't hear of it, it is skipped.
+// own. Whether they hear of it shows within the hearing time: OnLost() then confirms it.
 class Ending {
  public:
   using TimePoint = Clock::time_point;
@@ -26,40 +26,50 @@ class Ending {
     std::optional<TimePoint> wake_at;  // call OnTime then; empty: no timer is needed
   };
 
-  explicit Ending(Clock::duration grace) : grace_(grace) {}
+  // `grace` lies between the stages above. `hearing` is zero where workers never hear of a loss
+  // by themselves. A worker that exits with `lost_exit_code` has ended because of a loss elsewhere;
+  // negative: there is no such code.
+  Ending(Clock::duration grace, Clock::duration hearing, int lost_exit_code)
+      : grace_(grace), hearing_(hearing), lost_exit_code_(lost_exit_code) {}
 
-  // `told`: whether the other workers hear of a loss by themselves.
-  void OnWorkerEnded(int rank, const ProcessEnd& end, bool told, TimePoint now);
+  // Returns whether this is the first failure, and one that no signal to us explains.
+  bool OnWorkerEnded(const ProcessEnd& end, TimePoint now);
   // SIGINT, SIGTERM, SIGHUP or SIGQUIT came to us: the job is asked to end.
   void OnEndSignal(int signal, TimePoint now);
-  // The job is over for a reason outside this node. `told` as above.
-  void OnLost(bool told, TimePoint now);
+  // The workers have been told that the job is lost, whether by one of ours or elsewhere.
+  void OnLost(TimePoint now);
+  // Whoever started us is gone: everything ends at once.
+  void OnAbandoned();
   void OnTime(TimePoint now);
 
   Orders Take();
 
   bool ending() const { return state_ != State::kRunning; }
-  // The first rank that failed on its own, -1 while none has.
-  int first_failed_rank() const { return first_failed_rank_; }
-  // The code of that rank; else 128 + the signal that ended us if workers had to be killed for it;
-  // else 1 after OnLost; else 0. Meaningful once all workers have ended.
+  // The job was lost elsewhere before a worker of ours failed.
+  bool lost_elsewhere() const { return lost_; }
+  // The code of the first worker that failed on its own; else 128 + the signal that ended us if
+  // workers had to be killed for it; else 1 after a loss elsewhere; else 0. Meaningful once all
+  // workers have ended.
   int ExitCode() const;
 
  private:
   enum class State { kRunning, kTold, kTerminating, kKilling };
 
-  void Begin(bool told, TimePoint now);
+  void Fail(TimePoint now);
   void Terminate(int signal, TimePoint now);
   void Kill();
 
   const Clock::duration grace_;
+  const Clock::duration hearing_;
+  const int lost_exit_code_;
   State state_ = State::kRunning;
   Orders orders_;
   std::optional<ProcessEnd> first_failure_;
-  int first_failed_rank_ = -1;
+  TimePoint failed_at_;
   int end_signal_ = 0;
   bool killed_for_signal_ = false;
   bool lost_ = false;
+  bool ended_for_others_ = false;  // a worker exited with lost_exit_code_
 };
 
 }  // namespace phalanx::control

@@ -31,8 +31,10 @@ struct SupervisedWorker {
 
 struct SupervisorOptions {
   std::vector<SupervisedWorker> workers;
-  // Between being told and SIGTERM, and between SIGTERM (or a signal passed on) and SIGKILL.
+  // See Ending.
   Clock::duration grace = std::chrono::seconds(5);
+  Clock::duration hearing = Clock::duration::zero();
+  int lost_exit_code = -1;
   Logger logger;
   Keeper* keeper = nullptr;    // borrowed; may be null
   std::set<pid_t> bystanders;  // children of this process that are not to be touched
@@ -44,9 +46,7 @@ struct SupervisorOptions {
 class SupervisorEvents {
  public:
   virtual ~SupervisorEvents() = default;
-  // A worker has ended. Returns whether the others hear of it by themselves, and so get the grace
-  // period before SIGTERM.
-  virtual bool OnWorkerEnded(int rank, pid_t pid, int wait_status) = 0;
+  virtual void OnWorkerEnded(int rank, pid_t pid, int wait_status) = 0;
   // The first failure, on which the job is being ended (not on one that a signal to us caused).
   // `others` workers still run. Comes after that worker's OnWorkerEnded.
   virtual void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int others) = 0;
@@ -70,14 +70,17 @@ class Supervisor {
   // ran have been killed and no event comes.
   virtual absl::Status Start() = 0;
 
-  // As if `signal` had been sent to this process.
+  // As if `signal` had been sent to this process, but that it doesn't stop with its workers.
   virtual void HandleSignal(int signal) = 0;
 
-  // The job is over for a reason outside this node. `told`: our workers know.
-  virtual void EndJob(bool told) = 0;
+  // The workers have been told that the job is lost.
+  virtual void OnLost() = 0;
+  // Whoever started us is gone: kills all workers.
+  virtual void OnAbandoned() = 0;
 
-  // The first worker that failed on its own, -1 while none has.
-  virtual int first_failed_rank() const = 0;
+  // See Ending.
+  virtual bool ending() const = 0;
+  virtual bool lost_elsewhere() const = 0;
 };
 
 }  // namespace phalanx::control

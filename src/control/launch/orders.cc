@@ -1,0 +1,46 @@
+#include "orders.h"
+
+#include <csignal>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+#include "asio/buffer.hpp"
+
+namespace phalanx::control {
+
+Orders::Orders(asio::io_context& loop, int fd, std::function<void(int)> on_signal,
+               std::function<void()> on_end)
+    : source_(loop, fd), on_signal_(std::move(on_signal)), on_end_(std::move(on_end)) {
+  Read();
+}
+
+Orders::~Orders() { source_.release(); }
+
+void Orders::Read() {
+  source_.async_read_some(asio::buffer(bytes_),
+                          [this](const asio::error_code& error, size_t count) {
+                            if (error == asio::error::operation_aborted) return;
+                            if (error) return on_end_();
+                            text_.append(bytes_.data(), count);
+                            HandleLines();
+                            Read();
+                          });
+}
+
+void Orders::HandleLines() {
+  for (size_t end = text_.find('\n'); end != std::string::npos; end = text_.find('\n')) {
+    const std::string line = text_.substr(0, end);
+    text_.erase(0, end + 1);
+    absl::string_view word = line;
+    int signal = 0;
+    const bool known = absl::ConsumePrefix(&word, "signal ") && absl::SimpleAtoi(word, &signal) &&
+                       signal > 0 && signal < NSIG;
+    if (known) on_signal_(signal);
+  }
+  // Whoever writes without ever ending a line isn't our launcher.
+  constexpr size_t kLongestLine = 4096;
+  if (text_.size() > kLongestLine) text_.clear();
+}
+
+}  // namespace phalanx::control
