@@ -34,6 +34,7 @@ CompiledOperand Compile(const plan::Plan& plan, const plan::Operand& operand) {
 CompiledPlan::CompiledPlan(const plan::Plan& plan)
     : uses_group(plan.uses_group()), uses_links(plan.uses_links()) {
   steps.reserve(plan.body.size());
+  in_sequence = plan.rounds == 1 && !uses_links;
   for (const plan::Step& step : plan.body) {
     CompiledStep compiled;
     compiled.kind = step.kind;
@@ -46,6 +47,9 @@ CompiledPlan::CompiledPlan(const plan::Plan& plan)
     if (plan::IsLinkStep(step.kind)) compiled.transfer = transfers++;
     pulls_to_reduce |= step.kind == plan::StepKind::kPullReduce;
     compiled.after_begin = static_cast<uint32_t>(after.size());
+    const size_t before = steps.size() - 1;
+    in_sequence &= steps.empty() ||
+                   std::find(step.after.begin(), step.after.end(), before) != step.after.end();
     for (const uint16_t earlier : step.after) {
       PHX_CHECK(earlier < steps.size());
       after.push_back(earlier);

@@ -61,6 +61,9 @@ struct CompiledPlan {
   bool uses_group = false;
   bool uses_links = false;
   bool pulls_to_reduce = false;
+  // One round without links in which each step follows the one before: small group operations,
+  // whose time is mostly ours.
+  bool in_sequence = false;
 };
 
 }  // namespace phalanx::engine

@@ -53,6 +53,10 @@ class PlanRunner::Impl {
         slots_(window_),
         states_(window_ * compiled_.steps.size()),
         next_start_(compiled_.steps.size()) {
+    for (uint32_t index = 0; index < window_; ++index) {
+      slots_[index].index = index;
+      slots_[index].states = states_.data() + index * compiled_.steps.size();
+    }
     for (size_t i = 0; i < size_t{window_} * compiled_.transfers; ++i) {
       transfers_.emplace_back(listener);
     }
@@ -83,6 +87,7 @@ class PlanRunner::Impl {
   }
 
   bool idle() const {
+    if (!compiled_.uses_links) return true;
     return std::all_of(transfers_.begin(), transfers_.end(), [](const spi::Transfer& transfer) {
       return transfer.idle() || transfer.done();
     });
@@ -105,6 +110,10 @@ class PlanRunner::Impl {
 
   void Open(uint32_t round);
   bool Advance(Slot* slot);
+  bool AdvanceInSequence(Slot* slot);
+  // Most operations are short and have one round; a division would show.
+  const Slot& SlotOf(uint32_t round) const { return slots_[window_ == 1 ? 0 : round % window_]; }
+  Slot& SlotOf(uint32_t round) { return slots_[window_ == 1 ? 0 : round % window_]; }
   bool MayStart(const Slot& slot, uint32_t step) const;
   // Could be done now, if only the peers had come so far.
   bool Pending(const Slot& slot, uint32_t step) const {
@@ -184,8 +193,10 @@ absl::Status PlanRunner::Impl::Start(const RunContext& context) {
   }
   context_ = context;
   error_ = absl::OkStatus();
-  for (spi::Transfer& transfer : transfers_) {
-    if (transfer.done()) transfer.Reset();
+  if (compiled_.uses_links) {
+    for (spi::Transfer& transfer : transfers_) {
+      if (transfer.done()) transfer.Reset();
+    }
   }
   scratch_memory_ = scratch_.get();
   factors_known_ = false;
@@ -206,18 +217,15 @@ absl::Status PlanRunner::Impl::Start(const RunContext& context) {
   running_ = true;
   oldest_ = 0;
   opened_ = 0;
-  std::fill(next_start_.begin(), next_start_.end(), 0);
+  if (window_ > 1) std::fill(next_start_.begin(), next_start_.end(), 0);
   while (opened_ < std::min(window_, rounds_)) Open(opened_++);
   return absl::OkStatus();
 }
 
 void PlanRunner::Impl::Open(uint32_t round) {
-  const uint32_t index = round % window_;
-  Slot& slot = slots_[index];
+  Slot& slot = SlotOf(round);
   slot.round = round;
-  slot.index = index;
   slot.first = 0;
-  slot.states = states_.data() + index * compiled_.steps.size();
   std::fill_n(slot.states, compiled_.steps.size(), StepState());
 }
 
@@ -230,7 +238,7 @@ absl::StatusOr<PlanRunner::State> PlanRunner::Impl::Advance(size_t budget_bytes)
   bool moved = false;
   uint32_t round = oldest_;
   while (round < opened_ && budget_ > 0) {
-    Slot& slot = slots_[round % window_];
+    Slot& slot = SlotOf(round);
     const bool round_moved = Advance(&slot);
     if (!error_.ok()) {
       Cancel();
@@ -255,8 +263,26 @@ absl::StatusOr<PlanRunner::State> PlanRunner::Impl::Advance(size_t budget_bytes)
   return moved ? State::kMoved : State::kBlocked;
 }
 
+// The steps of the only round, one after the other, until one has to wait. True if anything was
+// done.
+bool PlanRunner::Impl::AdvanceInSequence(Slot* slot) {
+  bool moved = false;
+  const auto steps = static_cast<uint32_t>(compiled_.steps.size());
+  while (slot->first < steps && budget_ > 0) {
+    StepState& state = slot->states[slot->first];
+    const Outcome outcome = Perform(*slot, compiled_.steps[slot->first], &state);
+    if (outcome == Outcome::kBlocked || outcome == Outcome::kFailed) return moved;
+    moved = true;
+    if (outcome == Outcome::kMoved) return true;
+    state.phase = Phase::kDone;
+    ++slot->first;
+  }
+  return moved;
+}
+
 // One look at every step of a round. True if anything was done.
 bool PlanRunner::Impl::Advance(Slot* slot) {
+  if (compiled_.in_sequence) return AdvanceInSequence(slot);
   const auto steps = static_cast<uint32_t>(compiled_.steps.size());
   bool moved = false;
   for (uint32_t i = slot->first; i < steps && budget_ > 0; ++i) {
@@ -285,7 +311,7 @@ bool PlanRunner::Impl::Advance(Slot* slot) {
 }
 
 bool PlanRunner::Impl::MayStart(const Slot& slot, uint32_t step) const {
-  if (next_start_[step] != slot.round) return false;
+  if (window_ > 1 && next_start_[step] != slot.round) return false;
   const CompiledStep& compiled = compiled_.steps[step];
   for (uint32_t i = compiled.after_begin; i < compiled.after_end; ++i) {
     if (slot.states[compiled_.after[i]].phase != Phase::kDone) return false;
@@ -457,9 +483,11 @@ absl::Status PlanRunner::Impl::ReduceTile(const Slot& slot, const CompiledStep& 
       sources_[rank] = Readable(step.source.region) + offset;
       continue;
     }
-    PHX_ASSIGN_OR_RETURN(sources_[rank],
-                         context_.group->Read(rank, step.source.region, offset, bytes, slot.round,
-                                              tiles_.get() + kTileBytes * rank));
+    absl::StatusOr<const std::byte*> tile =
+        context_.group->Read(rank, step.source.region, offset, bytes, slot.round,
+                             tiles_.get() + kTileBytes * static_cast<size_t>(rank));
+    if (!tile.ok()) return std::move(tile).status();
+    sources_[rank] = *tile;
   }
   device::ReduceMany(plan_->type, plan_->op, sources_, factors_, destination, bytes / element_);
   return absl::OkStatus();
@@ -478,7 +506,7 @@ void PlanRunner::Impl::FetchFactors() {
 
 bool PlanRunner::Impl::WaitOnGroup(Clock::duration timeout) {
   if (!running_ || !compiled_.uses_group || oldest_ == rounds_) return false;
-  const Slot& slot = slots_[oldest_ % window_];
+  const Slot& slot = SlotOf(oldest_);
   for (uint32_t i = slot.first; i < compiled_.steps.size(); ++i) {
     const CompiledStep& step = compiled_.steps[i];
     const StepState& state = slot.states[i];
@@ -501,7 +529,7 @@ bool PlanRunner::Impl::WaitOnGroup(Clock::duration timeout) {
 std::vector<int> PlanRunner::Impl::Missing() const {
   std::vector<int> missing;
   if (!running_ || oldest_ == rounds_) return missing;
-  const Slot& slot = slots_[oldest_ % window_];
+  const Slot& slot = SlotOf(oldest_);
   for (uint32_t i = slot.first; i < compiled_.steps.size(); ++i) {
     const CompiledStep& step = compiled_.steps[i];
     if (!Pending(slot, i)) continue;
@@ -521,7 +549,7 @@ std::vector<int> PlanRunner::Impl::Missing() const {
 
 std::string PlanRunner::Impl::Describe() const {
   if (!running_ || oldest_ == rounds_) return "complete";
-  const Slot& slot = slots_[oldest_ % window_];
+  const Slot& slot = SlotOf(oldest_);
   std::string text = absl::StrCat(plan_->algorithm, ", round ", slot.round, " of ", rounds_, ":");
   for (uint32_t i = slot.first; i < compiled_.steps.size(); ++i) {
     const CompiledStep& step = compiled_.steps[i];
