@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <set>
 #include <string>
@@ -27,12 +28,16 @@ class Core {
   explicit Core(const Options& options);
   ~Core();
 
+  // Held by every call from outside. Recursive, since a finished transfer's listener may call back.
+  using Lock = std::lock_guard<std::recursive_mutex>;
+  std::recursive_mutex& mutex() const { return mutex_; }
+
   const Options& options() const { return options_; }
   Time now() const { return now_; }
 
   // A delay by chance, and one chance in `n`.
   Time Delay();
-  bool OneIn(int n) { return random_() % static_cast<uint64_t>(n) == 0; }
+  bool OneIn(int n) { return n > 0 && random_() % static_cast<uint64_t>(n) == 0; }
 
   // Events of one time happen in the order in which they were asked for.
   void At(Time time, std::function<void()> event);
@@ -52,11 +57,12 @@ class Core {
   std::shared_ptr<Endpoint> FindEndpoint(const std::string& address) const;
 
   // Groups, by what their members have prepared.
-  std::string PrepareGroup() { return "sim-group-" + std::to_string(prepared_++); }
+  uint64_t PrepareGroup() { return prepared_++; }
   std::shared_ptr<GroupState> FindGroup(const std::string& key, int size);
 
  private:
   const Options options_;
+  mutable std::recursive_mutex mutex_;
   std::mt19937_64 random_;
   Time now_{0};
   uint64_t asked_ = 0;

@@ -5,8 +5,10 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
@@ -18,7 +20,7 @@ constexpr std::byte kUnpublished{0xA5};  // what a forbidden read gives
 // A member that runs ahead finds a staged slot free when all others have ended the operation before
 // the last.
 constexpr uint64_t kStagedSlots = 2;
-constexpr int kRefusesOneIn = 8;
+constexpr size_t kMostBytes = size_t{1} << 40;
 constexpr size_t kAlignment = 4096;
 
 size_t RegionBytes(const Part& part, Region region) {
@@ -47,6 +49,7 @@ const std::byte* RegionOf(const Part& part, Region region) {
 
 // Whether one of the publication's ranges holds all of [offset, offset + bytes).
 bool Covers(const Published& published, size_t offset, size_t bytes) {
+  if (bytes == 0) return true;
   const spi::Publish& publish = published.publish;
   for (uint32_t i = 0; i < publish.ranges; ++i) {
     const size_t begin = publish.offset + i * publish.stride;
@@ -57,6 +60,10 @@ bool Covers(const Published& published, size_t offset, size_t bytes) {
   return false;
 }
 
+absl::Status Exhausted(size_t bytes) {
+  return absl::ResourceExhaustedError(absl::StrCat("there aren't ", bytes, " bytes left"));
+}
+
 class SimGroup : public spi::GroupTransport {
  public:
   SimGroup(Core* core, std::shared_ptr<GroupState> state, int rank)
@@ -65,7 +72,10 @@ class SimGroup : public spi::GroupTransport {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(state_->members.size()); }
   absl::Status Begin(const spi::GroupOperation& operation) override;
-  std::byte* scratch() override { return own().scratch.data(); }
+  std::byte* scratch() override {
+    const Core::Lock lock(core_->mutex());
+    return own().scratch.data();
+  }
   bool TryPublish(const spi::Publish& publish) override;
   void Raise(uint8_t signal, uint32_t round) override;
   bool Reached(int peer, uint8_t signal, uint32_t round) override;
@@ -77,7 +87,10 @@ class SimGroup : public spi::GroupTransport {
   void End() override;
   void Wait(int, uint8_t, uint32_t, Clock::duration) override { Pause(); }
   void WaitToPublish(const spi::Publish&, Clock::duration) override { Pause(); }
-  void Abort() override { aborted_ = true; }
+  void Abort() override {
+    const Core::Lock lock(core_->mutex());
+    aborted_ = true;
+  }
 
  private:
   Member& member() { return state_->members[rank_]; }
@@ -86,7 +99,12 @@ class SimGroup : public spi::GroupTransport {
     return member().parts[sequence_];
   }
   void Pause() {
-    if (!aborted_) core_->Step();
+    bool moved = false;
+    {
+      const Core::Lock lock(core_->mutex());
+      moved = !aborted_ && core_->Step();
+    }
+    if (!moved) std::this_thread::yield();
   }
   bool MustWait(const spi::Publish& publish);
   // Lets every other member see `change`, each at its own time.
@@ -107,7 +125,9 @@ class SimGroup : public spi::GroupTransport {
 };
 
 absl::Status SimGroup::Begin(const spi::GroupOperation& operation) {
+  const Core::Lock lock(core_->mutex());
   PHX_CHECK_MSG(!open_, "Begin() before the End() of the operation before");
+  if (operation.scratch_bytes > kMostBytes) return Exhausted(operation.scratch_bytes);
   PHX_CHECK_MSG(member().begun == 0 || operation.sequence == sequence_ + 1,
                 "the sequence rises by one");
   open_ = true;
@@ -141,7 +161,8 @@ bool SimGroup::MustWait(const spi::Publish& publish) {
 }
 
 bool SimGroup::TryPublish(const spi::Publish& publish) {
-  if (core_->OneIn(kRefusesOneIn)) {
+  const Core::Lock lock(core_->mutex());
+  if (core_->OneIn(core_->options().refuses_one_in)) {
     core_->After(core_->Delay(), [] {});  // it will be tried again
     return false;
   }
@@ -176,17 +197,22 @@ void SimGroup::Show(const std::function<void(Seen*)>& change) {
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
     Seen& seen = state_->seen[peer][rank_];
+    if (core_->options().most_delay.count() == 0) {
+      change(&seen);
+      continue;
+    }
     seen.last = std::max(seen.last, core_->now() + core_->Delay());
     core_->At(seen.last, [state = state_, &seen, change] { change(&seen); });
   }
 }
 
 void SimGroup::Raise(uint8_t signal, uint32_t round) {
+  const Core::Lock lock(core_->mutex());
   Part& part = own();
   PHX_CHECK(signal < spi::kMaxSignals);
   if (round >= part.operation.rounds) Violation("a signal was raised past the last round");
-  if (part.raised[signal] != round) {
-    Violation(absl::StrCat("signal ", int{signal}, " went from ", part.raised[signal], " to ",
+  if (part.raised[signal] > round) {
+    Violation(absl::StrCat("signal ", int{signal}, " was raised from ", part.raised[signal], " to ",
                            round + 1));
   }
   part.raised[signal] = round + 1;
@@ -196,6 +222,7 @@ void SimGroup::Raise(uint8_t signal, uint32_t round) {
 }
 
 bool SimGroup::Reached(int peer, uint8_t signal, uint32_t round) {
+  const Core::Lock lock(core_->mutex());
   if (peer == rank_) return own().raised[signal] > round;
   return state_->seen[rank_][peer].signals[sequence_][signal] > round;
 }
@@ -225,6 +252,7 @@ const std::byte* SimGroup::Find(int peer, Region region, size_t offset, size_t b
       Violation(absl::StrCat("read before the signal was seen: ", what));
       return nullptr;
     }
+    if (bytes == 0) return published.live;
     const std::byte* const then = published.bytes.data() + (offset - publish.offset);
     if (publish.publication == spi::Publication::kStaged) return then;
     if (own().raised[publish.acknowledged] > round) {
@@ -246,6 +274,7 @@ const std::byte* SimGroup::Find(int peer, Region region, size_t offset, size_t b
 
 absl::StatusOr<const std::byte*> SimGroup::Read(int peer, Region region, size_t offset,
                                                 size_t bytes, uint32_t round, std::byte* tile) {
+  const Core::Lock lock(core_->mutex());
   if (core_->OneIn(2)) {
     const absl::Status status = ReadInto(peer, region, offset, bytes, round, tile);
     if (!status.ok()) return status;
@@ -261,6 +290,7 @@ absl::StatusOr<const std::byte*> SimGroup::Read(int peer, Region region, size_t 
 
 absl::Status SimGroup::ReadInto(int peer, Region region, size_t offset, size_t bytes,
                                 uint32_t round, std::byte* destination) {
+  const Core::Lock lock(core_->mutex());
   const absl::Status alive = CheckAlive(peer);
   if (!alive.ok()) return alive;
   const std::byte* const found = Find(peer, region, offset, bytes, round);
@@ -273,6 +303,7 @@ absl::Status SimGroup::ReadInto(int peer, Region region, size_t offset, size_t b
 }
 
 uint64_t SimGroup::factor_bits(int peer) {
+  const Core::Lock lock(core_->mutex());
   const Signals& seen = state_->seen[rank_][peer].signals[sequence_];
   if (std::all_of(seen.begin(), seen.end(), [](uint32_t value) { return value == 0; })) {
     Violation(absl::StrCat("rank ", peer, "'s factor was read before any signal of it"));
@@ -281,6 +312,7 @@ uint64_t SimGroup::factor_bits(int peer) {
 }
 
 void SimGroup::End() {
+  const Core::Lock lock(core_->mutex());
   own().ended = true;
   open_ = false;
   const uint64_t ended = ++member().ended;
@@ -304,54 +336,71 @@ class SimDomain : public spi::GroupDomain {
     rank_ = own_rank;
     return absl::OkStatus();
   }
-  absl::StatusOr<void*> Allocate(size_t bytes) override {
-    void* const memory = ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
-    if (memory == nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat("there aren't ", bytes, " bytes left"));
-    }
-    std::memset(memory, 0, bytes);
-    allocated_.insert(memory);
-    return memory;
-  }
-  void Free(void* memory) override {
-    PHX_CHECK_MSG(allocated_.erase(memory) == 1, "Free() of what wasn't allocated");
-    ::operator delete (memory, std::align_val_t{kAlignment});
-  }
-  absl::StatusOr<std::string> PrepareGroup(int) override {
-    std::string prepared = core_->PrepareGroup();
-    prepared_.insert(prepared);
-    return prepared;
-  }
-
+  absl::StatusOr<void*> Allocate(size_t bytes) override;
+  void Free(void* memory) override;
+  absl::StatusOr<std::string> PrepareGroup(int size) override;
   absl::StatusOr<std::unique_ptr<spi::GroupTransport>> OpenGroup(
-      CommunicatorId, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
-      bool) override {
-    std::string key;
-    int own = -1;
-    for (size_t i = 0; i < prepared.size(); ++i) {
-      absl::StrAppend(&key, prepared[i], "/");
-      if (prepared_.count(prepared[i]) != 0) own = static_cast<int>(i);
-    }
-    if (own < 0 || ranks.size() != prepared.size() || ranks[own] != rank_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("rank ", rank_, " isn't a member of the group that it opens"));
-    }
-    const std::shared_ptr<GroupState> state =
-        core_->FindGroup(key, static_cast<int>(prepared.size()));
-    Member& member = state->members[own];
-    if (std::exchange(member.opened, true)) {
-      return absl::AlreadyExistsError(absl::StrCat("rank ", rank_, " opened the group before"));
-    }
-    member.rank = rank_;
-    return std::make_unique<SimGroup>(core_, state, own);
-  }
+      CommunicatorId id, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
+      bool oversubscribed) override;
 
  private:
   Core* const core_;
   int rank_ = -1;
   std::set<void*> allocated_;
-  std::set<std::string> prepared_;
 };
+
+absl::StatusOr<void*> SimDomain::Allocate(size_t bytes) {
+  const Core::Lock lock(core_->mutex());
+  if (bytes > kMostBytes) return Exhausted(bytes);
+  void* const memory = ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
+  if (memory == nullptr) return Exhausted(bytes);
+  std::memset(memory, 0, bytes);
+  allocated_.insert(memory);
+  return memory;
+}
+
+void SimDomain::Free(void* memory) {
+  const Core::Lock lock(core_->mutex());
+  PHX_CHECK_MSG(allocated_.erase(memory) == 1, "Free() of what wasn't allocated");
+  ::operator delete (memory, std::align_val_t{kAlignment});
+}
+
+// What a member says of itself: its rank, the group's size, and a number of its own.
+std::string PreparedBy(int rank, int size, absl::string_view number) {
+  return absl::StrCat("sim:", rank, ":", size, ":", number);
+}
+
+absl::StatusOr<std::string> SimDomain::PrepareGroup(int size) {
+  const Core::Lock lock(core_->mutex());
+  return PreparedBy(rank_, size, absl::StrCat(core_->PrepareGroup()));
+}
+
+absl::StatusOr<std::unique_ptr<spi::GroupTransport>> SimDomain::OpenGroup(
+    CommunicatorId, absl::Span<const int> ranks, absl::Span<const std::string> prepared, bool) {
+  const Core::Lock lock(core_->mutex());
+  const int size = static_cast<int>(ranks.size());
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  if (prepared.size() != ranks.size() || own == ranks.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank_, " opens a group of ", size,
+                                                   " with ", prepared.size(),
+                                                   " prepared parts, or isn't in it"));
+  }
+  std::string key;
+  for (size_t i = 0; i < prepared.size(); ++i) {
+    if (!absl::StartsWith(prepared[i], PreparedBy(ranks[i], size, ""))) {
+      return absl::InvalidArgumentError(absl::StrCat("'", prepared[i], "' isn't what rank ",
+                                                     ranks[i], " prepared for this group"));
+    }
+    absl::StrAppend(&key, prepared[i], "/");
+  }
+  const std::shared_ptr<GroupState> state = core_->FindGroup(key, size);
+  const int member = static_cast<int>(own - ranks.begin());
+  if (std::exchange(state->members[member].opened, true)) {
+    return absl::AlreadyExistsError(absl::StrCat("rank ", rank_, " opened the group before"));
+  }
+  state->members[member].rank = rank_;
+  return std::make_unique<SimGroup>(core_, state, member);
+}
 
 }  // namespace
 

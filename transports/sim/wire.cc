@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,10 @@ class WireLink : public spi::Link {
  public:
   WireLink(Core* core, std::shared_ptr<Endpoint> own, std::shared_ptr<Endpoint> peer)
       : core_(core), own_(std::move(own)), peer_(std::move(peer)) {}
-  ~WireLink() override { own_->sides.erase(peer_->address); }
+  ~WireLink() override {
+    const Core::Lock lock(core_->mutex());
+    own_->sides.erase(peer_->address);
+  }
 
   void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
             spi::Transfer* transfer) override;
@@ -159,6 +163,7 @@ void WireLink::Deliver(Core* core, const Ends& ends, spi::MessageTag tag,
 
 void WireLink::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
                     spi::Transfer* transfer) {
+  const Core::Lock lock(core_->mutex());
   transfer->Begin();
   const std::shared_ptr<Side> side = SideOf(*own_, *peer_);
   if (!side->failure.ok()) {
@@ -175,6 +180,7 @@ void WireLink::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
 }
 
 void WireLink::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) {
+  const Core::Lock lock(core_->mutex());
   transfer->Begin();
   const std::shared_ptr<Side> side = SideOf(*own_, *peer_);
   const Incoming incoming{bytes, transfer};
@@ -205,12 +211,14 @@ class SimWire : public spi::Wire {
   absl::string_view name() const override { return "sim"; }
   const std::string& address() const override { return endpoint_->address; }
   void SetIdentity(const spi::Identity& identity) override {
+    const Core::Lock lock(core_->mutex());
     endpoint_->identity = identity;
     endpoint_->has_identity = true;
   }
 
   absl::StatusOr<std::unique_ptr<spi::Link>> Connect(const spi::PeerIdentity& peer,
                                                      const std::string& address) override {
+    const Core::Lock lock(core_->mutex());
     const std::shared_ptr<Endpoint> found = core_->FindEndpoint(address);
     if (!endpoint_->has_identity) {
       return absl::FailedPreconditionError("Connect() before SetIdentity()");
@@ -229,14 +237,25 @@ class SimWire : public spi::Wire {
     return link;
   }
 
-  bool Progress() override { return endpoint_->TellFinished(); }
-  void Wait(Clock::duration) override {
-    if (endpoint_->finished.empty() && !woken_) core_->Step();
-    woken_ = false;
+  bool Progress() override {
+    const Core::Lock lock(core_->mutex());
+    return endpoint_->TellFinished();
   }
-  void WakeUp() override { woken_ = true; }
+  void Wait(Clock::duration) override {
+    bool moved = true;
+    {
+      const Core::Lock lock(core_->mutex());
+      if (endpoint_->finished.empty() && !std::exchange(woken_, false)) moved = core_->Step();
+    }
+    if (!moved) std::this_thread::yield();
+  }
+  void WakeUp() override {
+    const Core::Lock lock(core_->mutex());
+    woken_ = true;
+  }
 
   void Abort(const absl::Status& status) override {
+    const Core::Lock lock(core_->mutex());
     if (endpoint_->ended.ok()) endpoint_->ended = status;
     for (auto& [address, side] : endpoint_->sides) FailSide(endpoint_.get(), side.get(), status);
     endpoint_->TellFinished();
