@@ -1,5 +1,5 @@
 // Every collective × type × operation × 1 … 17 ranks, in place and out of place, over links and in
-// shared memory, with the network's delays and the ranks' pace by chance. PHALANX_SEED replays a
+// shared memory, with the network's delays and the ranks' pace by chance. PHALANX_TEST_SEED replays a
 // run.
 #include <algorithm>
 #include <cstdlib>
@@ -18,7 +18,7 @@ using plan::Collective;
 using plan::CollectiveKind;
 
 uint64_t BaseSeed() {
-  const char* const text = std::getenv("PHALANX_SEED");
+  const char* const text = std::getenv("PHALANX_TEST_SEED");
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
 }
 
