@@ -16,38 +16,47 @@ Node::Node(std::unique_ptr<Segment> segment, Incarnation incarnation, bool cross
       logger_(std::move(logger)) {}
 
 absl::Status Node::Attach(int own_rank, absl::Span<const spi::NodePeer> peers) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (attached()) {
-    return absl::FailedPreconditionError("shared memory: the peers are attached already");
-  }
-  std::vector<std::unique_ptr<PeerSegment>> mapped;
-  bool reads_private_memory = true;
+  std::map<int, std::unique_ptr<PeerSegment>> mapped;
+  bool readable = true;
   for (const spi::NodePeer& peer : peers) {
     if (peer.rank == own_rank) continue;
     PHX_ASSIGN_OR_RETURN(std::unique_ptr<PeerSegment> segment,
                          PeerSegment::Map(peer, cross_memory_attach_));
-    reads_private_memory = reads_private_memory && segment->reads_private_memory();
-    mapped.push_back(std::move(segment));
+    readable = readable && segment->reads_private_memory();
+    if (!mapped.emplace(peer.rank, std::move(segment)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shared memory: rank ", peer.rank, " is named twice"));
+    }
   }
-  std::sort(mapped.begin(), mapped.end(),
-            [](const auto& a, const auto& b) { return a->rank() < b->rank(); });
-  if (cross_memory_attach_ && !reads_private_memory) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [rank, segment] : mapped) {
+    if (peers_.count(rank) != 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("shared memory: rank ", rank, " is attached already"));
+    }
+  }
+  if (cross_memory_attach_ && !readable) {
     logger_.Info(
         "shared memory: cross-memory attach isn't permitted; buffers that don't come from Allocate "
         "are copied once more");
   }
-  own_rank_ = own_rank;
-  reads_private_memory_ = reads_private_memory && cross_memory_attach_;
-  peers_ = std::move(mapped);
+  peers_.merge(mapped);
+  own_rank_.store(own_rank, std::memory_order_release);
   attached_.store(true, std::memory_order_release);
   return absl::OkStatus();
 }
 
 const PeerSegment* Node::peer(int rank) const {
-  const auto found =
-      std::lower_bound(peers_.begin(), peers_.end(), rank,
-                       [](const auto& peer, int wanted) { return peer->rank() < wanted; });
-  return found != peers_.end() && (*found)->rank() == rank ? found->get() : nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = peers_.find(rank);
+  return found != peers_.end() ? found->second.get() : nullptr;
+}
+
+bool Node::reads_private_memory() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return cross_memory_attach_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+           return peer.second->reads_private_memory();
+         });
 }
 
 void Node::Retire(GroupBlock* block, std::vector<PeerBlock> peers) {

@@ -4,6 +4,7 @@
 #define PHALANX_SHM_NODE_H_
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,14 +29,14 @@ class Node {
   const Logger& logger() const { return logger_; }
   Incarnation incarnation() const { return incarnation_; }
 
-  // Once. Nothing stays mapped after an error.
+  // Maps peers; a later call adds others. Nothing more is mapped after an error.
   absl::Status Attach(int own_rank, absl::Span<const spi::NodePeer> peers);
   bool attached() const { return attached_.load(std::memory_order_acquire); }
 
   // After Attach().
-  int own_rank() const { return own_rank_; }
+  int own_rank() const { return own_rank_.load(std::memory_order_acquire); }
   const PeerSegment* peer(int rank) const;  // null if it isn't on this node, or is ourselves
-  bool reads_private_memory() const { return reads_private_memory_; }  // of every peer
+  bool reads_private_memory() const;        // of every peer
 
   // A peer's control block and the life that it had.
   struct PeerBlock {
@@ -61,15 +62,12 @@ class Node {
   const bool cross_memory_attach_;
   const Logger logger_;
 
-  std::mutex mutex_;
-  std::vector<Retired> retired_;  // guarded by mutex_
+  mutable std::mutex mutex_;
+  std::vector<Retired> retired_;                       // guarded by mutex_
+  std::map<int, std::unique_ptr<PeerSegment>> peers_;  // guarded by mutex_; by rank, never removed
   std::atomic<uint64_t> lives_{0};
-
-  // Written by Attach() before attached_ is set, constant afterwards.
+  std::atomic<int> own_rank_{-1};
   std::atomic<bool> attached_{false};
-  int own_rank_ = -1;
-  bool reads_private_memory_ = true;
-  std::vector<std::unique_ptr<PeerSegment>> peers_;  // by rank
 };
 
 }  // namespace phalanx::shm

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/logger.h"
 #include "spi/group.h"
+#include "spi/link.h"
 
 namespace phalanx::shm {
 
@@ -31,6 +32,9 @@ class ShmTransport {
   virtual ~ShmTransport() = default;
 
   virtual spi::GroupDomain& domain() = 0;
+  // Reaches the peers that the domain has attached: Attach() comes before its Connect(). A message
+  // is fetched by its receiver: from memory of Allocate() or by cross-memory attach in one copy.
+  virtual spi::Wire& wire() = 0;
 };
 
 // RESOURCE_EXHAUSTED when the memory file can't be made or mapped.
