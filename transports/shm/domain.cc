@@ -40,9 +40,6 @@ absl::StatusOr<void*> ShmDomain::Allocate(size_t bytes) {
 }
 
 absl::StatusOr<std::string> ShmDomain::PrepareGroup(int size) {
-  if (!node_->attached()) {
-    return absl::FailedPreconditionError("shared memory: attach the peers before forming a group");
-  }
   if (size < 1) return absl::InvalidArgumentError(absl::StrCat("a group of ", size, " members"));
   node_->FreeRetired();
   PHX_ASSIGN_OR_RETURN(std::byte * memory, node_->segment().Allocate(sizeof(GroupBlock), true));
@@ -52,7 +49,6 @@ absl::StatusOr<std::string> ShmDomain::PrepareGroup(int size) {
   prepared.offset = node_->segment().OffsetOf(block);
   prepared.life = node_->NewLife();
   prepared.incarnation = node_->incarnation().value;
-  prepared.reads_private_memory = node_->reads_private_memory() ? 1 : 0;
   prepared.size = static_cast<uint32_t>(size);
   block->life.store(prepared.life, std::memory_order_release);
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -64,7 +60,7 @@ absl::StatusOr<std::unique_ptr<spi::GroupTransport>> ShmDomain::OpenGroup(
     CommunicatorId id, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
     bool oversubscribed) {
   if (!node_->attached()) {
-    return absl::FailedPreconditionError("shared memory: attach the peers before forming a group");
+    return absl::FailedPreconditionError("shared memory: attach the peers before opening a group");
   }
   if (prepared.size() != ranks.size()) {
     return BadGroup(id, absl::StrCat(prepared.size(), " parts for ", ranks.size(), " members"));
@@ -77,11 +73,9 @@ absl::StatusOr<std::unique_ptr<spi::GroupTransport>> ShmDomain::OpenGroup(
   options.node = node_;
   options.rank = static_cast<int>(own - ranks.begin());
   options.oversubscribed = oversubscribed;
-  options.private_memory_is_readable = true;
   uint64_t own_life = 0;
   for (size_t i = 0; i < ranks.size(); ++i) {
     PHX_ASSIGN_OR_RETURN(const PreparedBlock part, Parse(id, ranks[i], prepared[i], ranks.size()));
-    options.private_memory_is_readable &= part.reads_private_memory != 0;
     ShmGroup::Member member;
     member.rank = ranks[i];
     member.life = part.life;

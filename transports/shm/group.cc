@@ -32,7 +32,6 @@ ShmGroup::ShmGroup(Options options)
     : node_(std::move(options.node)),
       rank_(options.rank),
       oversubscribed_(options.oversubscribed),
-      private_memory_is_readable_(options.private_memory_is_readable),
       own_(options.own),
       members_(std::move(options.members)) {
   raised_.fill(kFirstCount);
@@ -131,7 +130,7 @@ bool ShmGroup::EveryPeerEntered(uint32_t operation) {
 
 // Fills the operation's slot. False while a peer may still be reading what it held before.
 bool ShmGroup::Describe() {
-  if (!EveryPeerEntered(operation_ - kOperationSlots + 1)) return false;
+  if (!EveryPeerEntered(operation_ - kOperationSlots + 1) || !LearnsWhatPeersRead()) return false;
   OperationSlot& slot = OwnSlot();
   slot.staged_count.store(0, std::memory_order_relaxed);
   DescribeRegion(Region::kInput, current_.input, current_.input_bytes, &slot);
@@ -142,13 +141,26 @@ bool ShmGroup::Describe() {
   return true;
 }
 
+// False while a member hasn't attached its peers yet.
+bool ShmGroup::LearnsWhatPeersRead() {
+  if (private_memory_reads_ != Reads::kUnknown) return true;
+  Reads reads = node_->segment().header().reads_private_memory.load(std::memory_order_acquire);
+  for (const Member& member : members_) {
+    if (member.segment == nullptr) continue;
+    reads = std::min(reads,
+                     member.segment->header().reads_private_memory.load(std::memory_order_acquire));
+  }
+  private_memory_reads_ = reads;
+  return reads != Reads::kUnknown;
+}
+
 void ShmGroup::DescribeRegion(Region region, const std::byte* memory, size_t bytes,
                               OperationSlot* slot) {
   const int i = static_cast<int>(region);
   if (bytes > 0 && node_->segment().Contains(memory, bytes)) {
     slot->kind[i] = RegionKind::kMapped;
     slot->where[i] = node_->segment().OffsetOf(memory);
-  } else if (private_memory_is_readable_) {
+  } else if (private_memory_reads_ == Reads::kYes) {
     slot->kind[i] = RegionKind::kAddress;
     slot->where[i] = reinterpret_cast<uint64_t>(memory);
   } else {

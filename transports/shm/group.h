@@ -31,7 +31,6 @@ class ShmGroup : public spi::GroupTransport {
     int rank = 0;
     GroupBlock* own = nullptr;
     bool oversubscribed = false;
-    bool private_memory_is_readable = false;  // of every member, by every member
   };
 
   explicit ShmGroup(Options options);
@@ -72,6 +71,7 @@ class ShmGroup : public spi::GroupTransport {
   bool EveryPeerEntered(uint32_t operation);
   bool EveryPeerReached(uint8_t signal, uint32_t round);
   bool Describe();
+  bool LearnsWhatPeersRead();
   void DescribeRegion(Region region, const std::byte* memory, size_t bytes, OperationSlot* slot);
   OperationSlot& OwnSlot() { return own_->slots[operation_ % kOperationSlots]; }
   const OperationSlot& SlotOf(int peer) const {
@@ -102,7 +102,9 @@ class ShmGroup : public spi::GroupTransport {
   const std::shared_ptr<Node> node_;
   const int rank_;
   const bool oversubscribed_;
-  const bool private_memory_is_readable_;
+  // Kinds of memory: whether every member can read every other's private memory, as soon as all of
+  // them have attached and said so.
+  Reads private_memory_reads_ = Reads::kUnknown;
   GroupBlock* const own_;
   std::vector<Member> members_;
 

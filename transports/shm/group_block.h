@@ -110,7 +110,6 @@ struct PreparedBlock {
   uint64_t offset;
   uint64_t life;
   uint64_t incarnation;
-  uint32_t reads_private_memory;  // of every peer on the node
   uint32_t size;
 };
 static_assert(sizeof(PreparedBlock) <= 64);

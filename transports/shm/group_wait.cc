@@ -39,6 +39,8 @@ void ShmGroup::WaitToPublish(const spi::Publish& publish, Clock::duration timeou
       if (member.segment == nullptr || HasReached(member.entered, wanted)) continue;
       return WaitForWord(peer, kEnteredWord, wanted, timeout);
     }
+    // A peer hasn't attached yet; that happens once in a session and wakes nobody.
+    if (!aborted_.load(std::memory_order_relaxed)) FutexWait(own_->parked, 0, timeout);
     return;
   }
   // A window is full, or it has to grow.

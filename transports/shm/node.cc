@@ -42,6 +42,12 @@ absl::Status Node::Attach(int own_rank, absl::Span<const spi::NodePeer> peers) {
   }
   peers_.merge(mapped);
   own_rank_.store(own_rank, std::memory_order_release);
+  const bool reads =
+      cross_memory_attach_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+        return peer.second->reads_private_memory();
+      });
+  segment_->header().reads_private_memory.store(reads ? Reads::kYes : Reads::kNo,
+                                                std::memory_order_release);
   attached_.store(true, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -50,13 +56,6 @@ const PeerSegment* Node::peer(int rank) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = peers_.find(rank);
   return found != peers_.end() ? found->second.get() : nullptr;
-}
-
-bool Node::reads_private_memory() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return cross_memory_attach_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-           return peer.second->reads_private_memory();
-         });
 }
 
 void Node::Retire(GroupBlock* block, std::vector<PeerBlock> peers) {

@@ -36,7 +36,6 @@ class Node {
   // After Attach().
   int own_rank() const { return own_rank_.load(std::memory_order_acquire); }
   const PeerSegment* peer(int rank) const;  // null if it isn't on this node, or is ourselves
-  bool reads_private_memory() const;        // of every peer
 
   // A peer's control block and the life that it had.
   struct PeerBlock {

@@ -20,7 +20,9 @@ namespace phalanx::shm {
 inline constexpr uint64_t kSegmentMagic = 0x31786e616c616870;  // "phalanx1"
 inline constexpr uint32_t kSegmentVersion = 1;
 
-// At offset 0. Written before the descriptor is given to anybody, but for the wire's area.
+enum class Reads : uint32_t { kUnknown = 0, kNo = 1, kYes = 2 };
+
+// At offset 0. Written before the descriptor is given to anybody, but for the atomics.
 struct SegmentHeader {
   uint64_t magic;
   uint32_t version;
@@ -29,6 +31,8 @@ struct SegmentHeader {
   uint64_t bytes;
   uint64_t base_address;            // where the owner has mapped the segment
   std::atomic<uint64_t> wire_area;  // offset of the owner's WireArea; 0 until there is one
+  std::atomic<Reads>
+      reads_private_memory;  // of every peer on the node; kUnknown until it has attached
 };
 inline constexpr uint64_t kHeaderBytes = 4096;
 static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
