@@ -1,0 +1,306 @@
+#include "engine/channel.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "engine/engine.h"
+#include "plan_cache.h"
+#include "tags.h"
+
+namespace phalanx::engine {
+namespace {
+
+// Bytes reduced or copied between two looks at aborts, deadlines and other operations: some ten
+// microseconds of work.
+constexpr size_t kBudgetBytes = 256 * 1024;
+
+}  // namespace
+
+void Channel::List::Append(Operation* operation) {
+  operation->next_ = nullptr;
+  (front_ == nullptr ? front_ : back_->next_) = operation;
+  back_ = operation;
+}
+
+Operation* Channel::List::Pop() {
+  Operation* const first = front_;
+  front_ = first->next_;
+  first->next_ = nullptr;
+  return first;
+}
+
+Operation* Channel::List::TakeAll() { return std::exchange(front_, nullptr); }
+
+void Channel::List::Remove(Operation* previous, Operation* operation) {
+  (previous == nullptr ? front_ : previous->next_) = operation->next_;
+  if (back_ == operation) back_ = previous;
+  operation->next_ = nullptr;
+}
+
+Channel::Channel(ChannelConfig config, Engine* engine)
+    : config_(std::move(config)),
+      engine_(engine),
+      pool_(OperationPool::Create()),
+      plans_(std::make_unique<PlanCache>(config_.group, this)),
+      send_sequence_(config_.ranks.size(), 0),
+      receive_sequence_(config_.ranks.size(), 0),
+      links_(config_.ranks.size(), nullptr) {}
+
+Channel::~Channel() {
+  PHX_CHECK(pending() == 0);
+  pool_->Orphan();
+}
+
+Operation* Channel::Issue(const Request& request) {
+  Operation* const operation = pool_->Take(/*references=*/2);  // the caller's and the queue's
+  operation->request_ = request;
+  operation->channel_ = this;
+  operation->communicator_ = config_.id.value;
+  pending_.fetch_add(1, std::memory_order_seq_cst);
+  issued_.fetch_add(1, std::memory_order_relaxed);
+  const absl::Status attached =
+      request.stream == nullptr ? absl::OkStatus() : AttachStream(operation);
+  if (TryTakeToken()) {
+    DrainInbox();
+    Append(operation);
+  } else {
+    {
+      const std::lock_guard lock(inbox_mutex_);
+      inbox_.Append(operation);
+      inbox_filled_.store(true, std::memory_order_seq_cst);
+    }
+    Signal();
+    // The holder may have given the token just before it could see the inbox.
+    if (!TryTakeToken()) {
+      engine_->Notify(/*urgent=*/true);
+      return operation;
+    }
+    DrainInbox();
+  }
+  if (!attached.ok()) engine_->Abort(attached);
+  Advance();
+  GiveToken();
+  if (!operation->done()) {
+    constexpr int kTrustedHabit = 2;
+    engine_->Notify(inline_habit_.load(std::memory_order_relaxed) < kTrustedHabit);
+  }
+  return operation;
+}
+
+absl::Status Channel::AttachStream(Operation* operation) {
+  operation->stream_reached_.store(false, std::memory_order_relaxed);
+  operation->stream_event_ = engine_->device().CreateEvent();
+  const std::shared_ptr<device::ManualEvent> end = operation->stream_event_;
+  operation->Retain();
+  const absl::Status queued = operation->request_.stream->Enqueue([this, operation] {
+    if (!operation->done()) {
+      operation->stream_reached_.store(true, std::memory_order_seq_cst);
+      Signal();
+      engine_->Notify(/*urgent=*/true);
+    }
+    operation->Release();
+  });
+  if (!queued.ok()) {
+    operation->Release();
+    return queued;
+  }
+  return operation->request_.stream->WaitFor(end);
+}
+
+void Channel::DrainInbox() {
+  if (!inbox_filled_.load(std::memory_order_seq_cst)) return;
+  Operation* operation;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    inbox_filled_.store(false, std::memory_order_seq_cst);
+    operation = inbox_.TakeAll();
+  }
+  while (operation != nullptr) {
+    Operation* const next = operation->next_;
+    Append(operation);
+    operation = next;
+  }
+}
+
+void Channel::Append(Operation* operation) {
+  const Request& request = operation->request_;
+  if (!request.is_message()) {
+    operation->sequence_ = collective_sequence_++;
+    collectives_.Append(operation);
+    return;
+  }
+  const bool sends = request.kind == plan::CollectiveKind::kSend;
+  const auto peer = static_cast<size_t>(request.root_or_peer);
+  operation->sequence_ = (sends ? send_sequence_ : receive_sequence_)[peer]++;
+  if (request.root_or_peer == config_.group.rank) {
+    (sends ? sends_to_self_ : receives_from_self_).Append(operation);
+  } else {
+    messages_.Append(operation);
+  }
+}
+
+bool Channel::Advance() {
+  bool moved = signalled_.load(std::memory_order_relaxed) &&
+               signalled_.exchange(false, std::memory_order_seq_cst);
+  DrainInbox();
+  if (running_on_links_ > 0) {
+    for (spi::Wire* wire : engine_->wires()) moved |= wire->Progress();
+  }
+  while (Operation* const head = collectives_.front()) {
+    const RunState state = Run(head);
+    moved |= state != RunState::kBlocked;
+    if (state != RunState::kComplete) break;
+    collectives_.Pop();
+    Finish(head, abort_status());
+  }
+  if (messages_.front() != nullptr) moved |= AdvanceMessages();
+  if (sends_to_self_.front() != nullptr || receives_from_self_.front() != nullptr) {
+    MatchMessagesToSelf();
+  }
+  if (moved) idle_turns_ = 0;
+  return moved;
+}
+
+bool Channel::AdvanceMessages() {
+  bool moved = false;
+  Operation* previous = nullptr;
+  Operation* operation = messages_.front();
+  while (operation != nullptr) {
+    Operation* const next = operation->next_;
+    const RunState state = Run(operation);
+    moved |= state != RunState::kBlocked;
+    if (state == RunState::kComplete) {
+      messages_.Remove(previous, operation);
+      Finish(operation, abort_status());
+    } else {
+      previous = operation;
+    }
+    operation = next;
+  }
+  return moved;
+}
+
+void Channel::MatchMessagesToSelf() {
+  const bool aborted = aborted_.load(std::memory_order_seq_cst);
+  while (sends_to_self_.front() != nullptr && receives_from_self_.front() != nullptr && !aborted) {
+    Operation* const send = sends_to_self_.front();
+    Operation* const receive = receives_from_self_.front();
+    if (!send->stream_reached_.load(std::memory_order_acquire) ||
+        !receive->stream_reached_.load(std::memory_order_acquire)) {
+      return;
+    }
+    const size_t sent = send->request_.count * SizeOf(send->request_.type);
+    const size_t room = receive->request_.count * SizeOf(receive->request_.type);
+    absl::Status status = absl::OkStatus();
+    if (sent != room) {
+      status = absl::InvalidArgumentError(absl::StrCat(send->ToText(), " to this rank itself has ",
+                                                       sent, " bytes, its receive ", room));
+    } else if (sent > 0) {
+      std::memmove(receive->request_.receive, send->request_.send, sent);
+    }
+    Finish(sends_to_self_.Pop(), status);
+    Finish(receives_from_self_.Pop(), status);
+  }
+  if (!aborted) return;
+  while (sends_to_self_.front() != nullptr) Finish(sends_to_self_.Pop(), abort_status());
+  while (receives_from_self_.front() != nullptr) Finish(receives_from_self_.Pop(), abort_status());
+}
+
+Channel::RunState Channel::Run(Operation* operation) {
+  if (aborted_.load(std::memory_order_seq_cst)) return RunAborted(operation);
+  if (!operation->started_) {
+    if (!operation->stream_reached_.load(std::memory_order_acquire)) return RunState::kBlocked;
+    if (const absl::Status started = Start(operation); !started.ok()) {
+      engine_->Abort(started);
+      return RunAborted(operation);
+    }
+  }
+  PlanRunner& runner = *operation->plan_->runners[operation->runner_];
+  const absl::StatusOr<PlanRunner::State> state = runner.Advance(kBudgetBytes);
+  if (!state.ok()) {
+    // The members can't agree on anything after this: the view ends here, and with it every
+    // operation.
+    engine_->Abort(absl::Status(state.status().code(),
+                                absl::StrCat(operation->ToText(), ": ", state.status().message())));
+    return RunAborted(operation);
+  }
+  switch (*state) {
+    case PlanRunner::State::kComplete:
+      return RunState::kComplete;
+    case PlanRunner::State::kMoved:
+      return RunState::kMoved;
+    case PlanRunner::State::kBlocked:
+      return RunState::kBlocked;
+  }
+  return RunState::kBlocked;
+}
+
+absl::Status Channel::Start(Operation* operation) {
+  const Request& request = operation->request_;
+  PHX_ASSIGN_OR_RETURN(const PlanCache::Lease lease, plans_->Acquire(request));
+  operation->plan_ = lease.plan;
+  operation->runner_ = lease.runner;
+  operation->started_ = true;
+  if (!lease.plan->link_peers.empty()) ++running_on_links_;
+  for (const int peer : lease.plan->link_peers) {
+    const auto index = static_cast<size_t>(peer);
+    if (links_[index] != nullptr) continue;
+    PHX_ASSIGN_OR_RETURN(links_[index], engine_->LinkTo(config_.ranks[index]));
+  }
+  RunContext context;
+  context.input = request.send;
+  context.output = request.receive;
+  context.factor = request.factor;
+  context.links = absl::MakeConstSpan(links_);
+  context.group = config_.transport.get();
+  context.group_sequence = group_sequence_;
+  context.tag = FirstTag(config_.id, request.is_message(), operation->sequence_);
+  if (lease.plan->uses_group) ++group_sequence_;
+  return lease.plan->runners[lease.runner]->Start(context);
+}
+
+Channel::RunState Channel::RunAborted(Operation* operation) {
+  if (!operation->started_) return RunState::kComplete;
+  PlanRunner& runner = *operation->plan_->runners[operation->runner_];
+  runner.Cancel();
+  // The buffers are the caller's again only when no transfer can touch them.
+  return runner.idle() ? RunState::kComplete : RunState::kBlocked;
+}
+
+void Channel::Finish(Operation* operation, absl::Status status) {
+  if (operation->started_) {
+    if (!operation->plan_->link_peers.empty()) --running_on_links_;
+    plans_->Release({operation->plan_, operation->runner_});
+  }
+  operation->Finish(std::move(status));
+  pending_.fetch_sub(1, std::memory_order_seq_cst);
+  if (parked_.load(std::memory_order_seq_cst) > 0) WakeParked();
+  if (operation->has_callbacks()) {
+    operation->next_ = finished_;
+    finished_ = operation;
+  } else {
+    operation->Release();
+  }
+}
+
+void Channel::Abort(const absl::Status& status) {
+  {
+    const std::lock_guard lock(abort_mutex_);
+    if (aborted_.load(std::memory_order_relaxed)) return;
+    abort_status_ = status;
+    aborted_.store(true, std::memory_order_seq_cst);
+  }
+  if (config_.transport != nullptr) config_.transport->Abort();
+  Signal();
+}
+
+absl::Status Channel::abort_status() {
+  if (!aborted_.load(std::memory_order_seq_cst)) return absl::OkStatus();
+  const std::lock_guard lock(abort_mutex_);
+  return abort_status_;
+}
+
+}  // namespace phalanx::engine

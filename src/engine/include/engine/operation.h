@@ -1,0 +1,113 @@
+// One operation in flight, from issue to completion. What a Work refers to.
+#ifndef PHALANX_ENGINE_OPERATION_H_
+#define PHALANX_ENGINE_OPERATION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "device/device.h"
+#include "engine/request.h"
+
+namespace phalanx::engine {
+
+class Channel;
+class OperationPool;
+struct CachedPlan;
+
+using Callback = std::function<void(const absl::Status&)>;
+
+// Reference-counted and recycled. The fields behind friend belong to the holder of the channel's
+// progress token until done().
+class Operation {
+ public:
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Only while !done(): the channel may be gone afterwards.
+  Channel& channel() const { return *channel_; }
+  const Request& request() const { return request_; }
+  // "all_reduce #12 (sum of 1024 float) on communicator 0".
+  std::string ToText() const;
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  // Valid once done().
+  const absl::Status& status() const { return status_; }
+
+  void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  // The last one gives the operation back to its pool.
+  void Release();
+
+  // See Work::Then. Any thread.
+  void Then(Callback callback);
+
+ private:
+  friend class Channel;
+  friend class OperationPool;
+
+  explicit Operation(OperationPool* pool) : pool_(pool) {}
+  // Settles the operation; callbacks are the caller's next duty, with no token held.
+  void Finish(absl::Status status);
+  bool has_callbacks() const { return has_callbacks_.load(std::memory_order_seq_cst); }
+  void RunCallbacks();
+
+  OperationPool* const pool_;
+  std::atomic<int> references_{0};
+  std::atomic<bool> done_{false};
+  std::atomic<bool> has_callbacks_{false};
+  std::atomic<bool> stream_reached_{true};
+  bool started_ = false;
+  absl::Status status_;
+  Request request_;
+  Channel* channel_ = nullptr;
+  uint16_t communicator_ = 0;
+  uint64_t sequence_ = 0;       // on the communicator; for messages, on the directed pair
+  CachedPlan* plan_ = nullptr;  // while started_
+  size_t runner_ = 0;           // index of its runner in plan_
+  std::shared_ptr<device::ManualEvent>
+      stream_event_;           // what the stream waits for; null without one
+  Operation* next_ = nullptr;  // in the one list that it is in
+
+  std::mutex callbacks_mutex_;
+  std::vector<Callback> callbacks_;
+};
+
+// Operations are made once and used again, so that issuing one allocates nothing. The pool outlives
+// its channel until the last handle is dropped.
+class OperationPool {
+ public:
+  static OperationPool* Create() { return new OperationPool; }
+
+  // A blank operation with `references` references. Any thread.
+  Operation* Take(int references);
+  // Operations that somebody still refers to. Any thread.
+  int live();
+  // The owner has no more use for it: it ends with its last operation.
+  void Orphan();
+
+ private:
+  friend class Operation;
+
+  OperationPool() = default;
+  ~OperationPool();
+  void Give(Operation* operation);
+  void Lock();
+  void Unlock() { locked_.store(false, std::memory_order_release); }
+
+  std::atomic<bool> locked_{false};
+  bool orphaned_ = false;
+  int live_ = 0;
+  Operation* free_ = nullptr;
+};
+
+// Whether this thread is inside a completion callback, where waiting would stall what completes it.
+bool InsideCallback();
+
+}  // namespace phalanx::engine
+
+#endif  // PHALANX_ENGINE_OPERATION_H_

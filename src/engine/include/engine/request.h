@@ -1,0 +1,41 @@
+// What the API hands to the engine: a validated operation.
+#ifndef PHALANX_ENGINE_REQUEST_H_
+#define PHALANX_ENGINE_REQUEST_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "device/device.h"
+#include "device/reduce.h"
+#include "phalanx/types.h"
+#include "plan/collective.h"
+
+namespace phalanx::engine {
+
+// Plain data, so that issuing an operation allocates nothing.
+struct Request {
+  plan::CollectiveKind kind = plan::CollectiveKind::kBarrier;
+  DataType type = DataType::kUint8;
+  ReduceOp op = ReduceOp::kSum;
+  int root_or_peer = 0;
+  uint64_t count = 0;
+  // Counts and displacements of the operations with unequal parts; null for the others.
+  std::shared_ptr<const plan::Collective> parts;
+
+  const std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  device::Factor factor;
+  device::Stream* stream = nullptr;  // null: starts at once
+  std::chrono::nanoseconds timeout{0};
+
+  bool is_message() const {
+    return kind == plan::CollectiveKind::kSend || kind == plan::CollectiveKind::kReceive;
+  }
+  plan::Collective ToCollective() const;
+};
+
+}  // namespace phalanx::engine
+
+#endif  // PHALANX_ENGINE_REQUEST_H_
