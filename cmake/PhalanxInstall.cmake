@@ -30,10 +30,10 @@ if(PHALANX_MODULES)
   install(TARGETS ${PHALANX_MODULES} LIBRARY DESTINATION ${PHALANX_MODULE_DIR})
 endif()
 
-if(TARGET phalanx)
+if(TARGET phalanx_command)
   file(RELATIVE_PATH to_library /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(phalanx PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
-  install(TARGETS phalanx RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_target_properties(phalanx_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
+  install(TARGETS phalanx_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 configure_package_config_file(

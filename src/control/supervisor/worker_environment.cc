@@ -14,7 +14,10 @@ std::map<std::string, std::string> PlaceVariables(const WorkerPlace& place) {
     variables[name] = absl::StrCat(value);
     variables[absl::StrCat("PHALANX_", name)] = absl::StrCat(value);
   }
-  if (!place.agent.empty()) variables["PHALANX_AGENT"] = place.agent;
+  if (!place.agent.empty()) {
+    variables["PHALANX_AGENT"] = place.agent;
+    variables["PHALANX_SUPERVISED"] = "1";  // the library ends the process when we are gone
+  }
   return variables;
 }
 

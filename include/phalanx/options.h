@@ -1,0 +1,77 @@
+// How a process finds its job and what it asks of it.
+#ifndef PHALANX_OPTIONS_H_
+#define PHALANX_OPTIONS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "phalanx/export.h"
+
+namespace phalanx {
+
+// A job's name, address and key in one printable word, for programs that start without a launcher.
+// Made by one process with Session::CreateUniqueId() and given to the others by the program.
+// Secret: who has it can join.
+inline constexpr size_t kUniqueIdBytes = 128;  // at most, without a terminating zero
+
+struct PHALANX_EXPORT Options {
+  // Whose place this process takes. The environment: PHALANX_RANK, PHALANX_WORLD_SIZE; else
+  // torchrun's RANK, WORLD_SIZE; Open MPI's OMPI_COMM_WORLD_RANK, _SIZE; MPICH's PMI_RANK,
+  // PMI_SIZE; Slurm's SLURM_PROCID, SLURM_NTASKS; the first set that is there. A job has world_size
+  // ranks, 0 … world_size-1; rank -1 takes whichever is free.
+  int rank = -1;
+  int world_size = 0;
+  // Ranks on this node, if a launcher says so (PHALANX_LOCAL_WORLD_SIZE, or the same variables'
+  // local forms). When they are all, no network transport is opened. 0: not known.
+  int local_world_size = 0;
+
+  // How the job is found: the first of these that is given.
+  std::string agent;      // PHALANX_AGENT, set by `phalanx run`
+  std::string unique_id;  // PHALANX_UNIQUE_ID; from Session::CreateUniqueId()
+  std::string
+      address;  // PHALANX_ADDRESS: host:port where rank 0 is, or shall start, the coordinator
+  std::string key_file;  // PHALANX_KEY_FILE: at least 16 secret bytes, equal on all machines
+
+  // This process was started by its agent and ends, by SIGKILL, when that ends. PHALANX_SUPERVISED,
+  // set by `phalanx run`.
+  bool supervised = false;
+
+  // "auto": shared memory within a node and, between nodes, UCX or else libfabric. Or one of "shm",
+  // "ucx", "ofi" for everything. PHALANX_TRANSPORT; equal on all ranks.
+  std::string transport = "auto";
+  // IP address or interface for data links. Empty: loopback. PHALANX_BIND.
+  std::string bind_address;
+  // Room for Session::Allocate() and the library's own shared buffers. 0: half of the machine's
+  // memory. Taken as it is used. PHALANX_SHARED_MEMORY, bytes or with K, M, G, T.
+  size_t shared_memory_limit = 0;
+  // Read ordinary buffers of other processes where the kernel permits it.
+  // PHALANX_CROSS_MEMORY_ATTACH.
+  bool cross_memory_attach = true;
+
+  // PHALANX_JOIN_TIMEOUT and PHALANX_OPERATION_TIMEOUT, in seconds.
+  std::chrono::milliseconds join_timeout{60'000};
+  std::chrono::milliseconds operation_timeout{600'000};
+
+  // Least severity that is printed: "info", "warning" (default) or "error". PHALANX_LOG.
+  std::string log = "warning";
+
+  // INVALID_ARGUMENT, naming the variable, for a value that doesn't parse.
+  static absl::StatusOr<Options> FromEnvironment();
+  // The same over another environment; `get` returns null for what isn't set.
+  static absl::StatusOr<Options> FromEnvironment(
+      const std::function<const char*(const char* name)>& get);
+  // FromEnvironment(), then flags: --phalanx-rank=2, --phalanx-transport=ucx and so on for every
+  // PHALANX_* variable above (lower case, dashes). Takes them out of argv; the program's own stay.
+  static absl::StatusOr<Options> FromFlags(int* argc, char** argv);
+
+  // INVALID_ARGUMENT for combinations that can't work; names what is missing and how to give it.
+  absl::Status Validate() const;
+};
+
+}  // namespace phalanx
+
+#endif  // PHALANX_OPTIONS_H_

@@ -1,0 +1,261 @@
+#include "communicator_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "device/reduce.h"
+#include "phalanx/stream.h"
+#include "session_state.h"
+#include "work_access.h"
+
+namespace phalanx::api {
+namespace {
+
+using plan::CollectiveKind;
+
+// A member's contribution to a split; equal on all machines of a job, which share a byte order.
+struct SplitEntry {
+  int32_t color;
+  int32_t key;
+  uint32_t next_communicator;
+};
+struct PreparedEntry {
+  uint32_t bytes;
+  std::array<char, 64> data;
+};
+
+absl::Status Wrong(const std::string& who, CollectiveKind kind, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(who, ", ", plan::NameOf(kind), ": ", what));
+}
+
+// Checks one side of an operation with unequal parts, completes its displacements and says how many
+// elements the buffer must have.
+absl::StatusOr<uint64_t> Complete(const Parts& parts, int size, const std::string& side,
+                                  std::vector<uint64_t>* counts,
+                                  std::vector<uint64_t>* displacements) {
+  constexpr uint64_t kMaxElements = uint64_t{1} << 59;
+  const auto ranks = static_cast<size_t>(size);
+  if (parts.counts.size() != ranks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        parts.counts.size(), " ", side, " counts given, one a rank (", size, ") are needed"));
+  }
+  if (!parts.displacements.empty() && parts.displacements.size() != ranks) {
+    return absl::InvalidArgumentError(absl::StrCat(parts.displacements.size(), " ", side,
+                                                   " displacements given; give one a rank (", size,
+                                                   ") or none"));
+  }
+  counts->assign(parts.counts.begin(), parts.counts.end());
+  displacements->assign(parts.displacements.begin(), parts.displacements.end());
+  uint64_t extent = 0;
+  for (size_t i = 0; i < ranks; ++i) {
+    if (parts.displacements.empty()) displacements->push_back(extent);
+    if ((*counts)[i] > kMaxElements || (*displacements)[i] > kMaxElements) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(side, " part ", i, " has a count or displacement that can't be meant"));
+    }
+    extent = std::max(extent, (*displacements)[i] + (*counts)[i]);
+  }
+  return extent;
+}
+
+// Parts of one buffer that is written may not overlap.
+absl::Status CheckApart(const std::vector<uint64_t>& counts,
+                        const std::vector<uint64_t>& displacements) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) ranges.emplace_back(displacements[i], displacements[i] + counts[i]);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first < ranges[i - 1].second) {
+      return absl::InvalidArgumentError("two receive parts overlap");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+CommunicatorState::CommunicatorState(std::shared_ptr<SessionState> session,
+                                     std::shared_ptr<engine::Channel> channel)
+    : session_(std::move(session)), channel_(std::move(channel)) {}
+
+CommunicatorState::~CommunicatorState() { session_->engine().CloseChannel(channel_); }
+
+std::string CommunicatorState::Who() const {
+  return absl::StrCat("rank ", rank(), ", communicator ", channel_->id().value);
+}
+
+absl::Status CommunicatorState::CheckOpen(const char* operation) const {
+  if (session_->open()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Who(), ", ", operation, ": the session of this communicator is closed"));
+}
+
+void CommunicatorState::Fill(engine::Request* request, const OpOptions& options) const {
+  request->stream = options.stream == nullptr ? nullptr : &options.stream->device_stream();
+  request->timeout = options.timeout > std::chrono::nanoseconds::zero()
+                         ? options.timeout
+                         : session_->options().operation_timeout;
+}
+
+absl::StatusOr<engine::Request> CommunicatorState::Prepare(const Call& call,
+                                                           const Reduction& reduction,
+                                                           const OpOptions& options) const {
+  if (!session_->open()) return CheckOpen(plan::NameOf(call.kind));
+  Call checked = call;
+  checked.op = reduction.op();
+  if (const absl::Status valid = Validate(checked, rank(), size()); !valid.ok()) {
+    return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
+  }
+  engine::Request request;
+  request.kind = call.kind;
+  request.type = call.type;
+  request.op = reduction.op();
+  request.root_or_peer = call.root_or_peer;
+  request.count = call.count;
+  request.send = static_cast<const std::byte*>(call.send);
+  request.receive = static_cast<std::byte*>(call.receive);
+  request.factor = device::Factor::Of(reduction, call.type, size());
+  Fill(&request, options);
+  return request;
+}
+
+absl::StatusOr<engine::Request> CommunicatorState::PrepareAllGather(
+    const void* send, void* receive, const Parts& parts, DataType type,
+    const OpOptions& options) const {
+  const CollectiveKind kind = CollectiveKind::kAllGatherV;
+  PHX_RETURN_IF_ERROR(CheckOpen(plan::NameOf(kind)));
+  if (SizeOf(type) == 0) {
+    return Wrong(Who(), kind, absl::StrCat("unknown data type ", static_cast<int>(type)));
+  }
+  auto collective = std::make_shared<plan::Collective>();
+  collective->kind = kind;
+  collective->type = type;
+  const absl::StatusOr<uint64_t> extent = Complete(
+      parts, size(), "receive", &collective->receive_counts, &collective->receive_displacements);
+  if (!extent.ok()) return Wrong(Who(), kind, std::string(extent.status().message()));
+  if (const absl::Status apart =
+          CheckApart(collective->receive_counts, collective->receive_displacements);
+      !apart.ok()) {
+    return Wrong(Who(), kind, std::string(apart.message()));
+  }
+  const auto me = static_cast<size_t>(rank());
+  collective->count = collective->receive_counts[me];
+  const Call call{kind, send, receive, collective->count, type};
+  const Extents extents{collective->count, *extent, collective->receive_displacements[me]};
+  if (const absl::Status valid = ValidateBuffers(call, extents); !valid.ok()) {
+    return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
+  }
+  engine::Request request;
+  request.kind = kind;
+  request.type = type;
+  request.count = collective->count;
+  request.parts = std::move(collective);
+  request.send = static_cast<const std::byte*>(send);
+  request.receive = static_cast<std::byte*>(receive);
+  Fill(&request, options);
+  return request;
+}
+
+absl::StatusOr<engine::Request> CommunicatorState::PrepareAllToAll(
+    const void* send, const Parts& send_parts, void* receive, const Parts& receive_parts,
+    DataType type, const OpOptions& options) const {
+  const CollectiveKind kind = CollectiveKind::kAllToAllV;
+  PHX_RETURN_IF_ERROR(CheckOpen(plan::NameOf(kind)));
+  if (SizeOf(type) == 0) {
+    return Wrong(Who(), kind, absl::StrCat("unknown data type ", static_cast<int>(type)));
+  }
+  auto collective = std::make_shared<plan::Collective>();
+  collective->kind = kind;
+  collective->type = type;
+  const absl::StatusOr<uint64_t> sent = Complete(
+      send_parts, size(), "send", &collective->send_counts, &collective->send_displacements);
+  if (!sent.ok()) return Wrong(Who(), kind, std::string(sent.status().message()));
+  const absl::StatusOr<uint64_t> received =
+      Complete(receive_parts, size(), "receive", &collective->receive_counts,
+               &collective->receive_displacements);
+  if (!received.ok()) return Wrong(Who(), kind, std::string(received.status().message()));
+  absl::Status valid = CheckApart(collective->receive_counts, collective->receive_displacements);
+  const auto me = static_cast<size_t>(rank());
+  if (valid.ok() && collective->send_counts[me] != collective->receive_counts[me]) {
+    valid = absl::InvalidArgumentError("this rank's parts to and from itself differ in count");
+  }
+  if (!valid.ok()) return Wrong(Who(), kind, std::string(valid.message()));
+  const Call call{kind, send, receive, 0, type};
+  const Extents extents{*sent, *received, 0, /*may_be_in_place=*/false};
+  if (valid = ValidateBuffers(call, extents); !valid.ok()) {
+    return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
+  }
+  engine::Request request;
+  request.kind = kind;
+  request.type = type;
+  request.count = *sent;
+  request.parts = std::move(collective);
+  request.send = static_cast<const std::byte*>(send);
+  request.receive = static_cast<std::byte*>(receive);
+  Fill(&request, options);
+  return request;
+}
+
+absl::Status CommunicatorState::Exchange(const void* mine, void* all, size_t bytes) const {
+  PHX_ASSIGN_OR_RETURN(const engine::Request request,
+                       Prepare({CollectiveKind::kAllGather, mine, all, bytes, DataType::kUint8},
+                               ReduceOp::kSum, {}));
+  return WorkAccess::Make(channel_->Issue(request)).Wait();
+}
+
+absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int color, int key) {
+  PHX_RETURN_IF_ERROR(CheckOpen("split"));
+  const SplitEntry mine{color, key, session_->next_communicator()};
+  std::vector<SplitEntry> all(static_cast<size_t>(size()));
+  PHX_RETURN_IF_ERROR(Exchange(&mine, all.data(), sizeof(mine)));
+
+  // The highest number that any member would take next is new to all of them; parts of one split
+  // may share it, since they have no member in common.
+  uint32_t id = 0;
+  for (const SplitEntry& entry : all) id = std::max(id, entry.next_communicator);
+  if (id > UINT16_MAX) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Who(), ", split: all 65,536 communicator numbers of this session are used"));
+  }
+  session_->set_next_communicator(id + 1);
+
+  std::vector<int> members;
+  for (int r = 0; r < size(); ++r) {
+    if (color >= 0 && all[static_cast<size_t>(r)].color == color) members.push_back(r);
+  }
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
+    return all[static_cast<size_t>(a)].key < all[static_cast<size_t>(b)].key;
+  });
+
+  std::vector<int> ranks;
+  for (const int member : members) ranks.push_back(channel_->ranks()[static_cast<size_t>(member)]);
+  // Everybody takes part in the second exchange, also those who get no communicator.
+  PreparedEntry prepared{};
+  if (!ranks.empty() && session_->SharesMemory(ranks)) {
+    PHX_ASSIGN_OR_RETURN(const std::string blob,
+                         session_->domain().PrepareGroup(static_cast<int>(ranks.size())));
+    prepared.bytes = static_cast<uint32_t>(blob.size());
+    std::memcpy(prepared.data.data(), blob.data(), blob.size());
+  }
+  std::vector<PreparedEntry> all_prepared(static_cast<size_t>(size()));
+  PHX_RETURN_IF_ERROR(Exchange(&prepared, all_prepared.data(), sizeof(prepared)));
+  if (ranks.empty()) return std::shared_ptr<CommunicatorState>();
+
+  std::vector<std::string> blobs;
+  for (const int member : members) {
+    const PreparedEntry& entry = all_prepared[static_cast<size_t>(member)];
+    blobs.emplace_back(entry.data.data(), entry.bytes);
+  }
+  PHX_ASSIGN_OR_RETURN(
+      std::shared_ptr<engine::Channel> channel,
+      session_->OpenChannel(CommunicatorId{static_cast<uint16_t>(id)}, std::move(ranks), blobs));
+  return std::make_shared<CommunicatorState>(session_, std::move(channel));
+}
+
+}  // namespace phalanx::api

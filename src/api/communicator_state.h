@@ -1,0 +1,61 @@
+// A communicator behind its public face: checks calls and hands them to its channel.
+#ifndef PHALANX_API_COMMUNICATOR_STATE_H_
+#define PHALANX_API_COMMUNICATOR_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/channel.h"
+#include "extents.h"
+#include "phalanx/communicator.h"
+
+namespace phalanx::api {
+
+class SessionState;
+
+// May outlive its session; knows by `session->open()`, and never touches the session's engine
+// after.
+class CommunicatorState {
+ public:
+  CommunicatorState(std::shared_ptr<SessionState> session,
+                    std::shared_ptr<engine::Channel> channel);
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  int rank() const { return channel_->group().rank; }
+  int size() const { return channel_->group().size; }
+  SessionState& session() const { return *session_; }
+  engine::Channel& channel() const { return *channel_; }
+
+  // Check, then make the request that the channel takes.
+  absl::StatusOr<engine::Request> Prepare(const Call& call, const Reduction& reduction,
+                                          const OpOptions& options) const;
+  absl::StatusOr<engine::Request> PrepareAllGather(const void* send, void* receive,
+                                                   const Parts& parts, DataType type,
+                                                   const OpOptions& options) const;
+  absl::StatusOr<engine::Request> PrepareAllToAll(const void* send, const Parts& send_parts,
+                                                  void* receive, const Parts& receive_parts,
+                                                  DataType type, const OpOptions& options) const;
+
+  // See Communicator::Split; null for a negative color.
+  absl::StatusOr<std::shared_ptr<CommunicatorState>> Split(int color, int key);
+
+ private:
+  // Every member's `bytes` bytes, by rank. Blocks for the operation timeout at most.
+  absl::Status Exchange(const void* mine, void* all, size_t bytes) const;
+  std::string Who() const;
+  absl::Status CheckOpen(const char* operation) const;
+  void Fill(engine::Request* request, const OpOptions& options) const;
+
+  const std::shared_ptr<SessionState> session_;
+  const std::shared_ptr<engine::Channel> channel_;
+};
+
+}  // namespace phalanx::api
+
+#endif  // PHALANX_API_COMMUNICATOR_STATE_H_

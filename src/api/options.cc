@@ -1,0 +1,228 @@
+#include "phalanx/options.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+
+namespace phalanx {
+namespace {
+
+using Setter = absl::Status (*)(Options&, const std::string& text);
+
+// One option: PHALANX_<name>, the flag that comes of it, and what other launchers call it.
+struct Entry {
+  const char* name;
+  Setter set;
+  std::vector<const char*> synonyms;
+};
+
+absl::Status ParseInt(const std::string& text, int* out) {
+  if (absl::SimpleAtoi(text, out)) return absl::OkStatus();
+  return absl::InvalidArgumentError("isn't a whole number");
+}
+
+absl::Status ParseSeconds(const std::string& text, std::chrono::milliseconds* out) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds) || !(seconds > 0) || seconds > 1e9) {
+    return absl::InvalidArgumentError("isn't a positive number of seconds");
+  }
+  *out = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  return absl::OkStatus();
+}
+
+absl::Status ParseBool(const std::string& text, bool* out) {
+  if (absl::SimpleAtob(text, out)) return absl::OkStatus();
+  return absl::InvalidArgumentError("isn't 0 or 1");
+}
+
+absl::Status ParseBytes(const std::string& text, size_t* out) {
+  static constexpr char kUnits[] = "KMGT";
+  std::string digits = absl::AsciiStrToUpper(text);
+  int shift = 0;
+  for (int unit = 0; unit < 4; ++unit) {
+    if (!digits.empty() && digits.back() == kUnits[unit]) {
+      digits.pop_back();
+      shift = 10 * (unit + 1);
+      break;
+    }
+  }
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(digits, &bytes) ||
+      bytes > (std::numeric_limits<uint64_t>::max() >> shift)) {
+    return absl::InvalidArgumentError("isn't a number of bytes (a suffix K, M, G or T is allowed)");
+  }
+  *out = bytes << shift;
+  return absl::OkStatus();
+}
+
+absl::Status ParseChoice(const std::string& text, std::vector<const char*> choices,
+                         std::string* out) {
+  for (const char* choice : choices) {
+    if (text == choice) {
+      *out = text;
+      return absl::OkStatus();
+    }
+  }
+  std::string list;
+  for (const char* choice : choices) absl::StrAppend(&list, list.empty() ? "" : ", ", choice);
+  return absl::InvalidArgumentError(absl::StrCat("isn't one of ", list));
+}
+
+template <std::string Options::*Field>
+absl::Status SetText(Options& options, const std::string& text) {
+  options.*Field = text;
+  return absl::OkStatus();
+}
+
+const std::vector<Entry>& Entries() {
+  static const auto* const entries = new std::vector<Entry>{
+      {"RANK",
+       [](Options& o, const std::string& t) { return ParseInt(t, &o.rank); },
+       {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}},
+      {"WORLD_SIZE",
+       [](Options& o, const std::string& t) { return ParseInt(t, &o.world_size); },
+       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}},
+      {"LOCAL_WORLD_SIZE",
+       [](Options& o, const std::string& t) { return ParseInt(t, &o.local_world_size); },
+       {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}},
+      {"AGENT", SetText<&Options::agent>, {}},
+      {"SUPERVISED",
+       [](Options& o, const std::string& t) { return ParseBool(t, &o.supervised); },
+       {}},
+      {"UNIQUE_ID", SetText<&Options::unique_id>, {}},
+      {"ADDRESS", SetText<&Options::address>, {}},
+      {"KEY_FILE", SetText<&Options::key_file>, {}},
+      {"TRANSPORT",
+       [](Options& o, const std::string& t) {
+         return ParseChoice(t, {"auto", "shm", "ucx", "ofi"}, &o.transport);
+       },
+       {}},
+      {"BIND", SetText<&Options::bind_address>, {}},
+      {"SHARED_MEMORY",
+       [](Options& o, const std::string& t) { return ParseBytes(t, &o.shared_memory_limit); },
+       {}},
+      {"CROSS_MEMORY_ATTACH",
+       [](Options& o, const std::string& t) { return ParseBool(t, &o.cross_memory_attach); },
+       {}},
+      {"JOIN_TIMEOUT",
+       [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
+       {}},
+      {"OPERATION_TIMEOUT",
+       [](Options& o, const std::string& t) { return ParseSeconds(t, &o.operation_timeout); },
+       {}},
+      {"LOG",
+       [](Options& o, const std::string& t) {
+         return ParseChoice(t, {"info", "warning", "error"}, &o.log);
+       },
+       {}},
+  };
+  return *entries;
+}
+
+absl::Status Set(const Entry& entry, const std::string& source, const std::string& text,
+                 Options* options) {
+  const absl::Status status = entry.set(*options, text);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(source, "=", text, ": the value ", status.message()));
+}
+
+std::string FlagOf(const Entry& entry) {
+  return absl::StrCat("--phalanx-",
+                      absl::StrReplaceAll(absl::AsciiStrToLower(entry.name), {{"_", "-"}}));
+}
+
+}  // namespace
+
+absl::StatusOr<Options> Options::FromEnvironment() {
+  return FromEnvironment([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+absl::StatusOr<Options> Options::FromEnvironment(
+    const std::function<const char*(const char* name)>& get) {
+  Options options;
+  for (const Entry& entry : Entries()) {
+    std::vector<std::string> names{absl::StrCat("PHALANX_", entry.name)};
+    names.insert(names.end(), entry.synonyms.begin(), entry.synonyms.end());
+    for (const std::string& name : names) {
+      const char* const value = get(name.c_str());
+      if (value == nullptr || *value == '\0') continue;
+      PHX_RETURN_IF_ERROR(Set(entry, name, value, &options));
+      break;
+    }
+  }
+  return options;
+}
+
+absl::StatusOr<Options> Options::FromFlags(int* argc, char** argv) {
+  PHX_ASSIGN_OR_RETURN(Options options, FromEnvironment());
+  int kept = 1;
+  for (int i = 1; i < *argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--") {
+      while (i < *argc) argv[kept++] = argv[i++];
+      break;
+    }
+    if (!absl::StartsWith(argument, "--phalanx-")) {
+      argv[kept++] = argv[i];
+      continue;
+    }
+    const size_t equals = argument.find('=');
+    const std::string flag = argument.substr(0, equals);
+    bool known = false;
+    for (const Entry& entry : Entries()) {
+      if (FlagOf(entry) != flag) continue;
+      known = true;
+      if (equals == std::string::npos) {
+        return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value: ", flag, "=…"));
+      }
+      PHX_RETURN_IF_ERROR(Set(entry, flag, argument.substr(equals + 1), &options));
+    }
+    if (!known) return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
+  }
+  *argc = kept;
+  argv[kept] = nullptr;
+  return options;
+}
+
+absl::Status Options::Validate() const {
+  if (world_size <= 0) {
+    return absl::InvalidArgumentError(
+        "the number of ranks isn't known: start the program with `phalanx run -n N -- program` (or "
+        "torchrun, mpirun, srun), or set PHALANX_WORLD_SIZE");
+  }
+  if (rank < -1 || rank >= world_size) {
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " isn't a rank of a job of ",
+                                                   world_size, ": ranks are 0 to ",
+                                                   world_size - 1));
+  }
+  if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
+  if (address.empty()) {
+    return absl::InvalidArgumentError(
+        "the job isn't known: start the program with `phalanx run`, or give PHALANX_UNIQUE_ID, or "
+        "PHALANX_ADDRESS (host:port of rank 0) and PHALANX_KEY_FILE");
+  }
+  if (key_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "PHALANX_ADDRESS=", address,
+        " is given but no key: set PHALANX_KEY_FILE to a file with at least 16 secret bytes, the "
+        "same on all machines"));
+  }
+  if (rank < 0) {
+    return absl::InvalidArgumentError(
+        "PHALANX_ADDRESS needs PHALANX_RANK too: rank 0 starts the coordinator there");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phalanx

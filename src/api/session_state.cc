@@ -1,0 +1,184 @@
+#include "session_state.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace phalanx::api {
+namespace {
+
+// Where a member's prepared part of the world's group travels, beside the wires' addresses.
+constexpr char kWorldGroup[] = "world_group";
+// How long a session that ends in disorder waits for its operations to let go of their buffers.
+constexpr auto kShutdownTimeout = std::chrono::seconds(5);
+constexpr auto kCloseTimeout = std::chrono::seconds(30);
+
+Incarnation RandomIncarnation() {
+  std::random_device random;
+  return Incarnation{(uint64_t{random()} << 32) | random()};
+}
+
+LogSeverity LeastSeverity(const std::string& name) {
+  if (name == "info") return LogSeverity::kInfo;
+  return name == "error" ? LogSeverity::kError : LogSeverity::kWarning;
+}
+
+}  // namespace
+
+SessionState::SessionState(Options options, Logger logger)
+    : options_(std::move(options)), logger_(std::move(logger)), device_(device::OpenHostDevice()) {}
+
+SessionState::~SessionState() {
+  client_.reset();  // its thread tells us of the view's end
+}
+
+absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Join(const Options& options) {
+  PHX_RETURN_IF_ERROR(options.Validate());
+  const std::string label = options.rank >= 0 ? absl::StrCat("rank ", options.rank) : "";
+  auto state = std::shared_ptr<SessionState>(
+      new SessionState(options, Logger::ToStderr(label, LeastSeverity(options.log))));
+  PHX_RETURN_IF_ERROR(state->Connect(Deadline::After(options.join_timeout)));
+  PHX_RETURN_IF_ERROR(state->BuildEngine());
+  return state;
+}
+
+absl::Status SessionState::Connect(Deadline deadline) {
+  const Incarnation incarnation = RandomIncarnation();
+  const bool one_node = options_.local_world_size == options_.world_size;
+  PHX_ASSIGN_OR_RETURN(transports_, Transports::Open(options_, incarnation, one_node, logger_));
+  PHX_ASSIGN_OR_RETURN(agent_, FindAgent(options_, deadline));
+  PHX_ASSIGN_OR_RETURN(client_, control::Client::Connect(agent_.socket, logger_, deadline));
+
+  control::JoinRequest request;
+  request.rank = options_.rank;
+  request.world_size = options_.world_size;
+  request.incarnation = incarnation;
+  request.addresses = transports_->Addresses();
+  request.segment_fd = domain().segment_fd();
+  if (transports_->shares_memory()) {
+    PHX_ASSIGN_OR_RETURN(request.addresses[kWorldGroup],
+                         domain().PrepareGroup(options_.world_size));
+  }
+  // Only when somebody is late enough for a person to ask.
+  const Deadline soon = Deadline::After(std::chrono::seconds(1));
+  const auto progress = [&](const std::string& line) {
+    if (soon.Passed(Clock::now())) logger_.Warning(line);
+  };
+  PHX_ASSIGN_OR_RETURN(view_, client_->Join(request, progress, deadline));
+  for (const control::Member& member : view_.members) {
+    if (member.incarnation == incarnation) rank_ = member.rank;
+  }
+  for (const control::Member& member : view_.members) {
+    if (member.node == view_.members[static_cast<size_t>(rank_)].node) {
+      node_ranks_.push_back(member.rank);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionState::BuildEngine() {
+  engine::EngineConfig config;
+  PHX_ASSIGN_OR_RETURN(config.routes, transports_->Connect(view_, rank_, client_->segment_fds()));
+  config.wires = transports_->wires();
+  config.device = device_.get();
+  config.oversubscribed = Oversubscribed(node_ranks_);
+  engine_ = std::make_unique<engine::Engine>(std::move(config));
+  open_.store(true, std::memory_order_release);
+  client_->Start(this);
+  return absl::OkStatus();
+}
+
+bool SessionState::SharesMemory(const std::vector<int>& ranks) const {
+  if (!transports_->shares_memory()) return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    return view_.members[static_cast<size_t>(rank)].node ==
+           view_.members[static_cast<size_t>(ranks.front())].node;
+  });
+}
+
+bool SessionState::Oversubscribed(const std::vector<int>& ranks) const {
+  std::map<int, int> members;
+  for (const int rank : ranks) ++members[view_.members[static_cast<size_t>(rank)].node];
+  return std::any_of(members.begin(), members.end(), [&](const auto& node_members) {
+    return node_members.second > view_.node_cores[static_cast<size_t>(node_members.first)];
+  });
+}
+
+absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenChannel(
+    CommunicatorId id, std::vector<int> ranks, const std::vector<std::string>& prepared) {
+  engine::ChannelConfig config;
+  config.id = id;
+  config.group.size = static_cast<int>(ranks.size());
+  config.group.rank =
+      static_cast<int>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
+  config.group.shares_memory = SharesMemory(ranks);
+  // Other communicators of the same node compete for its cores, so all of the view's ranks count.
+  std::vector<int> all;
+  for (const control::Member& member : view_.members) all.push_back(member.rank);
+  config.group.oversubscribed = Oversubscribed(all);
+  if (config.group.shares_memory) {
+    PHX_ASSIGN_OR_RETURN(config.transport,
+                         domain().OpenGroup(id, ranks, prepared, config.group.oversubscribed));
+  }
+  config.ranks = std::move(ranks);
+  return engine_->OpenChannel(std::move(config));
+}
+
+absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenWorld() {
+  std::vector<int> ranks;
+  std::vector<std::string> prepared;
+  for (const control::Member& member : view_.members) {
+    ranks.push_back(member.rank);
+    const auto group = member.addresses.find(kWorldGroup);
+    prepared.push_back(group == member.addresses.end() ? "" : group->second);
+  }
+  return OpenChannel(CommunicatorId{0}, std::move(ranks), prepared);
+}
+
+void SessionState::OnRevoked(const absl::Status& reason) { engine_->Abort(reason); }
+
+void SessionState::OnAgentLost() {
+  if (!options_.supervised) return;
+  // A node is up with its agent or it is down: nobody is left to end this process later.
+  logger_.Error("the agent that started this process is gone; ending with it");
+  ::kill(::getpid(), SIGKILL);
+}
+
+absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
+  if (!open()) return absl::OkStatus();
+  if (const int64_t pending = engine_->pending(); pending > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", rank_, " closes its session with ", pending,
+        " operations in flight; wait for them first, or destroy the session to abort them"));
+  }
+  open_.store(false, std::memory_order_release);
+  const Deadline deadline = Deadline::After(timeout);
+  absl::Status status = client_->Leave(deadline);
+  status.Update(transports_->Close(deadline));
+  return status;
+}
+
+void SessionState::Shutdown() {
+  if (!open()) return;
+  if (engine_->pending() > 0) {
+    engine_->Abort(absl::AbortedError(
+        absl::StrCat("the session of rank ", rank_, " was destroyed with operations in flight")));
+    const absl::Status drained = engine_->Drain(Deadline::After(kShutdownTimeout));
+    if (!drained.ok()) logger_.Error(std::string(drained.message()));
+    // The others can't complete what we gave up: to them this member is lost.
+    open_.store(false, std::memory_order_release);
+    client_.reset();
+    return;
+  }
+  const absl::Status closed = Close(kCloseTimeout);
+  if (!closed.ok()) logger_.Warning(std::string(closed.message()));
+}
+
+}  // namespace phalanx::api
