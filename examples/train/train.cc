@@ -1,0 +1,166 @@
+// Trains a small network on handwritten digits, data-parallel: every rank computes the gradient of
+// its part of each batch, an all-reduce averages them, and every rank makes the same update. At the
+// end all ranks have the same weights, bit for bit, and the same ones from run to run.
+//
+//   phalanx run -n 4 -- train [--epochs N] [--batch N] [--data FILE]
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "digits.h"
+#include "network.h"
+#include "phalanx/phalanx.h"
+
+namespace train {
+namespace {
+
+constexpr size_t kTestEvery = 6;  // each sixth digit is kept for the test; the rest is trained on
+constexpr float kMomentum = 0.9f;
+constexpr float kLearningRate = 0.1f;
+
+struct Settings {
+  int epochs = 20;
+  int batch = 64;  // digits a step, over all ranks
+  std::string data = DefaultDigitsPath();
+};
+
+absl::StatusOr<Settings> ParseSettings(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i];
+    if (i + 1 == argc) return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
+    const std::string value = argv[i + 1];
+    bool good = true;
+    if (flag == "--epochs") {
+      good = absl::SimpleAtoi(value, &settings.epochs) && settings.epochs > 0;
+    } else if (flag == "--batch") {
+      good = absl::SimpleAtoi(value, &settings.batch) && settings.batch > 0;
+    } else if (flag == "--data") {
+      settings.data = value;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown flag ", flag, "; known are --epochs, --batch and --data"));
+    }
+    if (!good) return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, " isn't positive"));
+  }
+  return settings;
+}
+
+// The same order on every rank and every run: std::shuffle would leave it to the standard library.
+void Shuffle(std::mt19937& random, std::vector<int>* order) {
+  for (size_t i = order->size() - 1; i > 0; --i) {
+    std::swap((*order)[i], (*order)[random() % (i + 1)]);
+  }
+}
+
+class Trainer {
+ public:
+  Trainer(const Settings& settings, const std::vector<Digit>& digits, phalanx::View& view)
+      : settings_(settings), view_(view) {
+    for (size_t i = 0; i < digits.size(); ++i) {
+      (i % kTestEvery == kTestEvery - 1 ? test_ : training_).push_back(digits[i]);
+    }
+    order_.resize(training_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+
+  absl::Status Run(phalanx::Buffer& gradients) {
+    gradient_ = absl::MakeSpan(gradients.as<float>(), Network::kWeights);
+    std::mt19937 random(2);
+    for (int epoch = 1; epoch <= settings_.epochs; ++epoch) {
+      Shuffle(random, &order_);
+      double loss = 0;
+      for (size_t start = 0; start < order_.size(); start += BatchSize()) {
+        if (const absl::Status status = Step(start, &loss); !status.ok()) return status;
+      }
+      if (const absl::Status status = Report(epoch, loss); !status.ok()) return status;
+    }
+    std::printf("rank %d  weights %s\n", view_.rank(),
+                absl::StrFormat("%016x", network_.Digest()).c_str());
+    return absl::OkStatus();
+  }
+
+ private:
+  size_t BatchSize() const { return static_cast<size_t>(settings_.batch); }
+
+  // One batch from `start` on: every rank takes each size()-th digit of it.
+  absl::Status Step(size_t start, double* loss) {
+    const size_t end = std::min(start + BatchSize(), order_.size());
+    std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+    for (size_t i = start + static_cast<size_t>(view_.rank()); i < end;
+         i += static_cast<size_t>(view_.size())) {
+      *loss += network_.AddGradient(training_[static_cast<size_t>(order_[i])], gradient_);
+    }
+    const absl::Status status = view_.world()
+                                    .AllReduce(gradient_.data(), gradient_.data(), gradient_.size(),
+                                               phalanx::DataType::kFloat32, phalanx::ReduceOp::kSum)
+                                    .Wait();
+    if (!status.ok()) return status;
+    network_.Update(gradient_, kLearningRate / static_cast<float>(end - start), kMomentum);
+    return absl::OkStatus();
+  }
+
+  absl::Status Report(int epoch, double loss) {
+    double totals[2] = {loss, 0};
+    for (size_t i = static_cast<size_t>(view_.rank()); i < test_.size();
+         i += static_cast<size_t>(view_.size())) {
+      totals[1] += network_.Classify(test_[i]) == test_[i].label;
+    }
+    const absl::Status status =
+        view_.world()
+            .AllReduce(totals, totals, 2, phalanx::DataType::kFloat64, phalanx::ReduceOp::kSum)
+            .Wait();
+    if (!status.ok() || view_.rank() != 0) return status;
+    std::printf("epoch %2d  loss %.4f  test accuracy %.2f %%\n", epoch,
+                totals[0] / static_cast<double>(training_.size()),
+                100.0 * totals[1] / static_cast<double>(test_.size()));
+    std::fflush(stdout);
+    return absl::OkStatus();
+  }
+
+  const Settings settings_;
+  phalanx::View& view_;
+  std::vector<Digit> training_;
+  std::vector<Digit> test_;
+  std::vector<int> order_;
+  Network network_{1};
+  absl::Span<float> gradient_;
+};
+
+absl::Status Run(int argc, char** argv) {
+  auto options = phalanx::Options::FromFlags(&argc, argv);
+  if (!options.ok()) return options.status();
+  const auto settings = ParseSettings(argc, argv);
+  if (!settings.ok()) return settings.status();
+  const auto digits = ReadDigits(settings->data);
+  if (!digits.ok()) return digits.status();
+  if (digits->size() < kTestEvery) {
+    return absl::InvalidArgumentError(absl::StrCat(settings->data, " has too few digits"));
+  }
+
+  auto session = phalanx::Session::Join(*options);
+  if (!session.ok()) return session.status();
+  auto gradients = (*session)->Allocate(Network::kWeights * sizeof(float));
+  if (!gradients.ok()) return gradients.status();
+  Trainer trainer(*settings, *digits, (*session)->view());
+  if (const absl::Status status = trainer.Run(*gradients); !status.ok()) return status;
+  return (*session)->Close();
+}
+
+}  // namespace
+}  // namespace train
+
+int main(int argc, char** argv) {
+  const absl::Status status = train::Run(argc, argv);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "train: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
