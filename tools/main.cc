@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command_line.h"
+#include "control_agent/command.h"
 #include "control_coordinator/process.h"
 
 namespace phalanx::tools {
@@ -30,7 +31,8 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"run", "Start a job: N processes of one program", RunCommand},
-    {"agent", nullptr, AgentCommand},
+    {"bench", "Time collectives over a range of sizes, as nccl-tests does", BenchCommand},
+    {"agent", nullptr, control::AgentCommand},
     {"coordinator", nullptr, control::CoordinatorCommand},
 };
 

@@ -31,7 +31,7 @@ ROOMS = {
                 "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "control_*"},
+    "tools": {"phalanx", "tools", "control_*", "stress"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Microbenchmarks of single rooms.
