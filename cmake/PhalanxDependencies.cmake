@@ -16,13 +16,14 @@ endif()
 find_path(PHALANX_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(phalanx_asio INTERFACE)
 target_include_directories(phalanx_asio SYSTEM INTERFACE ${PHALANX_ASIO_INCLUDE_DIR})
-target_compile_definitions(phalanx_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
-                           ASIO_DISABLE_FENCED_BLOCK)  # bare fences; its queues lock anyway
 target_link_libraries(phalanx_asio INTERFACE Threads::Threads)
-# ThreadSanitizer can't follow a bare fence; Asio's queues are under locks without them.
-if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
-  target_compile_definitions(phalanx_asio INTERFACE ASIO_DISABLE_FENCED_BLOCK)
-endif()
+target_compile_definitions(phalanx_asio INTERFACE
+  ASIO_STANDALONE ASIO_NO_DEPRECATED
+  # ThreadSanitizer can't follow a bare fence; Asio's queues are under locks without them.
+  ASIO_DISABLE_FENCED_BLOCK
+  # Else the allocator depends on whether a file includes Asio before the standard library, and memory
+  # is given back to another one than it came from.
+  ASIO_DISABLE_STD_ALIGNED_ALLOC)
 add_library(phalanx::asio ALIAS phalanx_asio)
 
 # A transport whose library is missing is left out, with a line that says so.
