@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "messaging/local_address.h"
 #include "ucx_interfaces.h"
 
 namespace phalanx::ucx {
@@ -82,7 +83,7 @@ absl::Status UcxContext::Listen(ucp_listener_conn_callback_t on_request, void* a
   ucp_listener_params_t params = {};
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
   params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&listen_on_);
-  params.sockaddr.addrlen = AddressLength(listen_on_);
+  params.sockaddr.addrlen = messaging::AddressLength(listen_on_);
   params.conn_handler.cb = on_request;
   params.conn_handler.arg = argument;
   ucs_status_t status = ucp_listener_create(worker_, &params, &listener_);
@@ -92,7 +93,7 @@ absl::Status UcxContext::Listen(ucp_listener_conn_callback_t on_request, void* a
   status = ucp_listener_query(listener_, &attributes);
   if (status != UCS_OK) return Unimplemented("the listener has no address", status);
   address_.assign(reinterpret_cast<const char*>(&attributes.sockaddr),
-                  AddressLength(attributes.sockaddr));
+                  messaging::AddressLength(attributes.sockaddr));
   return absl::OkStatus();
 }
 

@@ -19,9 +19,6 @@ struct Interfaces {
 // interface. Empty means what UCX_NET_DEVICES says, else loopback.
 absl::StatusOr<Interfaces> FindInterfaces(const std::string& bind_address);
 
-// The used length of an IPv4 or IPv6 address; 0 for any other.
-socklen_t AddressLength(const sockaddr_storage& address);
-
 }  // namespace phalanx::ucx
 
 #endif  // PHALANX_TRANSPORTS_UCX_UCX_INTERFACES_H_

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "messaging/local_address.h"
 
 namespace phalanx::ucx {
 
@@ -34,7 +35,7 @@ absl::Status UcxPeer::Create(const std::string& address) {
   sockaddr_storage remote = {};
   if (address.size() > sizeof(remote)) return absl::InvalidArgumentError("ucx: not an address");
   std::memcpy(&remote, address.data(), address.size());
-  if (address.empty() || AddressLength(remote) != address.size()) {
+  if (address.empty() || messaging::AddressLength(remote) != address.size()) {
     return absl::InvalidArgumentError("ucx: not an address");
   }
   ucp_ep_params_t params = {};
@@ -42,7 +43,7 @@ absl::Status UcxPeer::Create(const std::string& address) {
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
   params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&remote);
-  params.sockaddr.addrlen = AddressLength(remote);
+  params.sockaddr.addrlen = messaging::AddressLength(remote);
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = &UcxPeer::OnEndpointError;
   params.err_handler.arg = this;
