@@ -24,7 +24,7 @@ std::string ModuleFolder() {
 }  // namespace
 
 absl::StatusOr<OpenedWire> OpenModule(const std::string& name, const spi::WireOptions& options) {
-  const std::string path = absl::StrCat(ModuleFolder(), "/", name, ".so");
+  const std::string path = absl::StrCat(ModuleFolder(), "/libphalanx_", name, ".so");
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     return absl::UnimplementedError(
