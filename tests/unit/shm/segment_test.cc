@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "group_block.h"
+#include "memory_limits.h"
 #include "shm/shm.h"
 
 namespace phalanx::shm {
@@ -106,8 +107,9 @@ TEST(ShmSegment, TheLimitHoldsAndFreedMemoryServesAgain) {
 }
 
 TEST(ShmSegment, MoreThanTheMachineHasIsRefusedBeforeUse) {
-  auto transport = Open(1, size_t{1} << 46);
-  const auto memory = transport->domain().Allocate(size_t{1} << 45);
+  const size_t too_much = 2 * PhysicalMemory();
+  auto transport = Open(1, too_much + (1 << 30));
+  const auto memory = transport->domain().Allocate(too_much);
   ASSERT_EQ(memory.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(memory.status().message().find("the machine"), absl::string_view::npos)
       << memory.status();
