@@ -27,6 +27,7 @@ SplitArguments SplitAtProgram(const CLI::App& command, const std::vector<std::st
 bool Parse(CLI::App& command, const std::vector<std::string>& options, int* exit_code);
 
 // Each runs one subcommand and returns the process's exit code.
+int AgentCommand(const std::vector<std::string>& arguments);
 int RunCommand(const std::vector<std::string>& arguments);
 int BenchCommand(const std::vector<std::string>& arguments);
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "command_line.h"
-#include "control_agent/command.h"
 #include "control_coordinator/process.h"
 
 namespace phalanx::tools {
@@ -32,7 +31,7 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"run", "Start a job: N processes of one program", RunCommand},
     {"bench", "Time collectives over a range of sizes, as nccl-tests does", BenchCommand},
-    {"agent", nullptr, control::AgentCommand},
+    {"agent", nullptr, AgentCommand},
     {"coordinator", nullptr, control::CoordinatorCommand},
 };
 

@@ -1,12 +1,20 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "command_line.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/node_job.h"
+#include "control_launch/nodes_job.h"
 
 namespace phalanx::tools {
 namespace {
@@ -22,12 +30,17 @@ Signals (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT) a
 the first one that ends the job, the processes have the grace period to end; then, or at a second
 such signal, they are killed. When a process fails, the others are ended in the same way.
 
+With --nodes an agent on each host starts that host's ranks, which are consecutive; they start in
+our working folder, get our PHALANX_ variables and what -x names, and read nothing. Hosts other than
+localhost are reached through --rsh; the job's key passes through its standard input.
+
 Exit code: 0 when all processes succeed; else that of the first that failed, or 128 + the signal
 that killed it. 127: no such program, 126: not executable, 2: wrong options, 1: our own failure.
 
 Examples:
   phalanx run -n 4 -- train
-  phalanx run -n 8 python3 train.py --epochs 3)";
+  phalanx run -n 8 python3 train.py --epochs 3
+  phalanx run --nodes node1:4,node2:4 -- ./train)";
 
 struct RunOptions {
   int ranks = 0;
@@ -36,14 +49,53 @@ struct RunOptions {
   int grace_ms = 5000;
   std::vector<std::string> variables;
   std::vector<std::string> program;
+  std::string nodes;
+  std::string host_file;
+  std::string remote_shell = "ssh -o BatchMode=yes";
+  std::string remote_command;
+  std::string address;
 };
+
+void AddNodeOptions(CLI::App& command, RunOptions* options) {
+  const std::string group = "Several nodes";
+  CLI::Option* nodes =
+      command
+          .add_option("--nodes,--host", options->nodes,
+                      "Where to run, in the order of the ranks: HOST or HOST:RANKS, with commas")
+          ->type_name("HOSTS")
+          ->group(group);
+  command
+      .add_option("--hostfile", options->host_file,
+                  "The same from a file, one host a line: HOST, HOST:RANKS or HOST slots=RANKS")
+      ->type_name("FILE")
+      ->excludes(nodes)
+      ->group(group);
+  command
+      .add_option("--rsh", options->remote_shell,
+                  "Starts a command on another host: RSH HOST COMMAND (not used for localhost)")
+      ->envname("PHALANX_RSH")
+      ->type_name("RSH")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--remote-phalanx", options->remote_command,
+                  "Path of phalanx on the other hosts; default: as here")
+      ->type_name("PATH")
+      ->group(group);
+  command
+      .add_option("--address", options->address,
+                  "Address of this machine that all hosts reach; default: found by itself")
+      ->type_name("ADDRESS")
+      ->group(group);
+}
 
 void AddOptions(CLI::App& command, RunOptions* options) {
   // Only for the help: SplitAtProgram has taken the program away before anything is parsed.
   command.add_option("PROGRAM", options->program, "What to run, and after it all its arguments");
   command
-      .add_option("-n,--ranks", options->ranks,
-                  "How many processes to start (also -np); default: one for each core")
+      .add_option(
+          "-n,--ranks", options->ranks,
+          "How many processes to start (also -np); default: one for each core, or slot of --nodes")
       ->check(CLI::Range(1, 65536))
       ->type_name("N");
   command.add_flag("--no-label", options->no_label,
@@ -63,6 +115,7 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       ->check(CLI::Range(0, 86400000))
       ->capture_default_str()
       ->type_name("MS");
+  AddNodeOptions(command, options);
   command.footer(kFooter);
 }
 
@@ -80,28 +133,77 @@ std::map<std::string, std::string> ToVariables(const std::vector<std::string>& w
   return variables;
 }
 
+absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& options) {
+  std::vector<control::HostSlots> hosts;
+  if (!options.host_file.empty()) {
+    std::ifstream file(options.host_file);
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    if (!file) {
+      return absl::NotFoundError(absl::StrCat("--hostfile: can't read '", options.host_file, "'"));
+    }
+    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostFile(text));
+  } else {
+    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostList(options.nodes));
+  }
+  if (options.ranks == 0) return hosts;
+  return control::TakeSlots(hosts, options.ranks);
+}
+
+// Ours, whatever they are set to, mean the same on every node.
+void AddOwnVariables(std::map<std::string, std::string>* variables) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (text.rfind("PHALANX_", 0) != 0) continue;
+    const size_t equals = text.find('=');
+    variables->emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+}
+
+int UsageError(const std::string& message) {
+  std::fprintf(stderr, "phalanx: %s\nRun `phalanx run --help` for more information.\n",
+               message.c_str());
+  return kExitUsage;
+}
+
+int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
+  control::NodesOptions nodes;
+  absl::StatusOr<std::vector<control::HostSlots>> hosts = HostsOf(options);
+  if (!hosts.ok()) return UsageError(std::string(hosts.status().message()));
+  nodes.hosts = *std::move(hosts);
+  nodes.remote_shell = absl::StrSplit(options.remote_shell, ' ', absl::SkipEmpty());
+  if (nodes.remote_shell.empty()) return UsageError("--rsh: names no command");
+  nodes.remote_command = options.remote_command;
+  nodes.address = options.address;
+  AddOwnVariables(&assignment.variables);
+  std::error_code ignored;
+  assignment.folder = std::filesystem::current_path(ignored).string();
+  return control::RunNodesJob(nodes, assignment);
+}
+
 }  // namespace
 
 int RunCommand(const std::vector<std::string>& arguments) {
   RunOptions options;
-  CLI::App command("Start a job: N processes of one program on this machine.", "phalanx run");
+  CLI::App command("Start a job: N processes of one program, on this machine or on several.",
+                   "phalanx run");
   AddOptions(command, &options);
   const SplitArguments split = SplitAtProgram(command, arguments);
   int exit_code = 0;
   if (!Parse(command, split.options, &exit_code)) return exit_code;
   if (split.program.empty()) {
-    std::fprintf(stderr,
-                 "phalanx: no program to run; for example: phalanx run -n 4 -- ./train\n"
-                 "Run `phalanx run --help` for more information.\n");
-    return kExitUsage;
+    return UsageError("no program to run; for example: phalanx run -n 4 -- ./train");
   }
   control::NodeAssignment assignment;
-  assignment.world_size = options.ranks > 0 ? options.ranks : control::UsableCores();
-  assignment.local_world_size = assignment.world_size;
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
   assignment.label = !options.no_label;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
+  if (!options.nodes.empty() || !options.host_file.empty()) {
+    return RunOnNodes(options, std::move(assignment));
+  }
+  assignment.world_size = options.ranks > 0 ? options.ranks : control::UsableCores();
+  assignment.local_world_size = assignment.world_size;
   // A terminal isn't given away: a worker that reads it from the background would be stopped.
   const bool gives_input = isatty(STDIN_FILENO) == 0;
   return control::RunLocalJob(std::move(assignment), gives_input ? control::ChildInput::kInherited

@@ -131,13 +131,15 @@ absl::Status NodeJob::StartAgent() {
 
 void NodeJob::FollowOrders() {
   if (surroundings_.orders_fd < 0) return;
-  orders_ = std::make_unique<Orders>(
-      loop_, surroundings_.orders_fd, [this](int signal) { supervisor_->HandleSignal(signal); },
-      [this] {
-        logger_.Error(absl::StrCat(assignment_.node_name,
-                                   ": the launcher is gone; killing its workers here"));
-        supervisor_->OnAbandoned();
-      });
+  OrderHandlers handlers;
+  handlers.on_signal = [this](int signal) { supervisor_->HandleSignal(signal); };
+  handlers.on_failure_elsewhere = [this] { supervisor_->OnFailureElsewhere(); };
+  handlers.on_end = [this] {
+    logger_.Error(
+        absl::StrCat(assignment_.node_name, ": the launcher is gone; killing its workers here"));
+    supervisor_->OnAbandoned();
+  };
+  orders_ = std::make_unique<Orders>(loop_, surroundings_.orders_fd, std::move(handlers));
 }
 
 void NodeJob::HandleLoss(const absl::Status& reason) {

@@ -9,9 +9,8 @@
 
 namespace phalanx::control {
 
-Orders::Orders(asio::io_context& loop, int fd, std::function<void(int)> on_signal,
-               std::function<void()> on_end)
-    : source_(loop, fd), on_signal_(std::move(on_signal)), on_end_(std::move(on_end)) {
+Orders::Orders(asio::io_context& loop, int fd, OrderHandlers handlers)
+    : source_(loop, fd), handlers_(std::move(handlers)) {
   Read();
 }
 
@@ -21,7 +20,7 @@ void Orders::Read() {
   source_.async_read_some(asio::buffer(bytes_),
                           [this](const asio::error_code& error, size_t count) {
                             if (error == asio::error::operation_aborted) return;
-                            if (error) return on_end_();
+                            if (error) return handlers_.on_end();
                             text_.append(bytes_.data(), count);
                             HandleLines();
                             Read();
@@ -32,11 +31,12 @@ void Orders::HandleLines() {
   for (size_t end = text_.find('\n'); end != std::string::npos; end = text_.find('\n')) {
     const std::string line = text_.substr(0, end);
     text_.erase(0, end + 1);
+    if (line == kFailureElsewhere) handlers_.on_failure_elsewhere();
     absl::string_view word = line;
     int signal = 0;
     const bool known = absl::ConsumePrefix(&word, "signal ") && absl::SimpleAtoi(word, &signal) &&
                        signal > 0 && signal < NSIG;
-    if (known) on_signal_(signal);
+    if (known) handlers_.on_signal(signal);
   }
   // Whoever writes without ever ending a line isn't our launcher.
   constexpr size_t kLongestLine = 4096;

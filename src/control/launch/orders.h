@@ -11,13 +11,21 @@
 
 namespace phalanx::control {
 
-// Reads lines `signal N` on the loop until the launcher's end closes. Destroy it once the loop has
-// stopped.
+// The line by which a launcher says that another node has failed.
+inline constexpr char kFailureElsewhere[] = "failure elsewhere";
+
+struct OrderHandlers {
+  std::function<void(int)> on_signal;          // `signal N`
+  std::function<void()> on_failure_elsewhere;  // kFailureElsewhere
+  std::function<void()> on_end;                // the launcher's end has closed
+};
+
+// Reads lines on the loop until the launcher's end closes; ignores those that it doesn't know.
+// Destroy it once the loop has stopped.
 class Orders {
  public:
   // `fd` is borrowed.
-  Orders(asio::io_context& loop, int fd, std::function<void(int)> on_signal,
-         std::function<void()> on_end);
+  Orders(asio::io_context& loop, int fd, OrderHandlers handlers);
   ~Orders();
   Orders(const Orders&) = delete;
   Orders& operator=(const Orders&) = delete;
@@ -27,8 +35,7 @@ class Orders {
   void HandleLines();
 
   asio::posix::stream_descriptor source_;
-  std::function<void(int)> on_signal_;
-  std::function<void()> on_end_;
+  const OrderHandlers handlers_;
   std::array<char, 256> bytes_;
   std::string text_;
 };

@@ -48,6 +48,12 @@ void Ending::OnLost(TimePoint now) {
   if (state_ == State::kTold) orders_.wake_at = failed_at_ + grace_;
 }
 
+void Ending::OnFailureElsewhere(TimePoint now) {
+  if (state_ != State::kRunning) return;
+  lost_ = true;
+  Fail(now);
+}
+
 void Ending::OnAbandoned() {
   if (state_ == State::kRunning) lost_ = true;
   Kill();

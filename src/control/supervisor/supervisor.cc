@@ -42,6 +42,8 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   absl::Status Start() override;
   void HandleSignal(int signal) override;
   void OnLost() override;
+  void OnFailureElsewhere() override;
+  void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
   bool ending() const override { return ending_.ending(); }
   bool lost_elsewhere() const override { return ending_.lost_elsewhere(); }
@@ -140,6 +142,11 @@ void SupervisorImpl::HandleSignal(int signal) {
 
 void SupervisorImpl::OnLost() {
   ending_.OnLost(Clock::now());
+  Obey();
+}
+
+void SupervisorImpl::OnFailureElsewhere() {
+  ending_.OnFailureElsewhere(Clock::now());
   Obey();
 }
 

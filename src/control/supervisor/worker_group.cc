@@ -101,6 +101,12 @@ void WorkerGroup::Signal(int signal) {
   }
 }
 
+void WorkerGroup::Tell(const std::string& line) {
+  for (const auto& [rank, worker] : workers_) {
+    if (worker->input != nullptr) worker->input->Write(line + "\n");
+  }
+}
+
 std::set<pid_t> WorkerGroup::pids() const {
   std::set<pid_t> pids;
   for (const auto& [rank, worker] : workers_) pids.insert(worker->pid);

@@ -132,6 +132,18 @@ TEST_F(EndingTest, ExitBecauseOfALossElsewhere) {
   EXPECT_EQ(ending_.ExitCode(), 9);
 }
 
+TEST_F(EndingTest, FailureElsewhereMayBeHeardOfOrNot) {
+  ending_.OnFailureElsewhere(start_);
+  EXPECT_THAT(Signals(), IsEmpty());
+  ASSERT_EQ(wake_at_, start_ + seconds(1));
+  ending_.OnLost(start_);
+  Signals();
+  ASSERT_EQ(wake_at_, start_ + seconds(5)) << "they have heard";
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_));
+  EXPECT_TRUE(ending_.lost_elsewhere());
+  EXPECT_EQ(ending_.ExitCode(), 1);
+}
+
 TEST_F(EndingTest, AbandonedKillsAtOnce) {
   ending_.OnAbandoned();
   EXPECT_THAT(Signals(), ElementsAre(SIGKILL));

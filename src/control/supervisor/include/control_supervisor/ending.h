@@ -38,6 +38,8 @@ class Ending {
   void OnEndSignal(int signal, TimePoint now);
   // The workers have been told that the job is lost, whether by one of ours or elsewhere.
   void OnLost(TimePoint now);
+  // A worker failed elsewhere; whether ours are told shows within the hearing time.
+  void OnFailureElsewhere(TimePoint now);
   // Whoever started us is gone: everything ends at once.
   void OnAbandoned();
   void OnTime(TimePoint now);

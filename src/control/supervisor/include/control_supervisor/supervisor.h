@@ -75,6 +75,10 @@ class Supervisor {
 
   // The workers have been told that the job is lost.
   virtual void OnLost() = 0;
+  // A worker failed on another node; ours may have been told, or not.
+  virtual void OnFailureElsewhere() = 0;
+  // Writes `line` to the standard input of every worker that has a pipe there.
+  virtual void Tell(const std::string& line) = 0;
   // Whoever started us is gone: kills all workers.
   virtual void OnAbandoned() = 0;
 

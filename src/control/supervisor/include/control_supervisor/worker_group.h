@@ -53,6 +53,9 @@ class WorkerGroup {
   // Sends `signal` to the process group of every worker that still runs.
   void Signal(int signal);
 
+  // Writes `line` to the standard input of every worker that has a pipe there.
+  void Tell(const std::string& line);
+
   int alive() const { return static_cast<int>(workers_.size()); }
   int outputs_open() const { return static_cast<int>(relays_.size()); }
   std::set<pid_t> pids() const;

@@ -1,0 +1,170 @@
+#include "control_launch/nodes_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "asio/io_context.hpp"
+#include "base/logger.h"
+#include "base/status_macros.h"
+#include "control_launch/assignment_text.h"
+#include "control_launch/job_coordinator.h"
+#include "control_supervisor/keeper.h"
+#include "control_supervisor/program.h"
+#include "control_supervisor/supervisor.h"
+#include "orders.h"
+#include "own_address.h"
+
+namespace phalanx::control {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kRemoteShellFailed = 255;
+// Beyond the two grace periods that an agent may need for its workers.
+constexpr auto kMargin = std::chrono::seconds(2);
+
+std::string Quoted(const std::string& word) {
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+class NodesJob : private SupervisorEvents {
+ public:
+  NodesJob(const NodesOptions& options, const NodeAssignment& common)
+      : options_(options),
+        common_(common),
+        host_name_(HostName()),
+        logger_(Logger::ToStderr("", LogSeverity::kWarning)) {}
+
+  int Run() {
+    const absl::Status status = RunAgents();
+    if (status.ok()) return exit_code_;
+    logger_.Error(std::string(status.message()));
+    return kExitFailure;
+  }
+
+ private:
+  absl::Status RunAgents();
+  absl::StatusOr<std::string> CoordinatorAddress() const;
+  absl::StatusOr<SpawnRequest> AgentCommandOn(const std::string& host) const;
+  absl::StatusOr<std::vector<SupervisedWorker>> MakeAgents() const;
+
+  // Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
+  void OnWorkerEnded(int, pid_t, int wait_status) override {
+    if (!ProcessEnd::From(wait_status).Succeeded()) supervisor_->Tell(kFailureElsewhere);
+  }
+  void OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int others) override;
+  void OnEnded(int exit_code) override {
+    exit_code_ = exit_code;
+    loop_.stop();
+  }
+
+  const NodesOptions& options_;
+  const NodeAssignment& common_;
+  const std::string host_name_;
+  const Logger logger_;
+  asio::io_context loop_;
+  std::unique_ptr<JobCoordinator> coordinator_;
+  std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<Supervisor> supervisor_;
+  int exit_code_ = kExitFailure;
+};
+
+absl::Status NodesJob::RunAgents() {
+  PHX_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress());
+  PHX_ASSIGN_OR_RETURN(coordinator_, JobCoordinator::Start(address));
+  PHX_ASSIGN_OR_RETURN(keeper_, Keeper::Start());
+  SupervisorOptions options;
+  PHX_ASSIGN_OR_RETURN(options.workers, MakeAgents());
+  // Agents end their workers by themselves and then exit; we insist only if one doesn't.
+  options.grace = 2 * common_.grace + kMargin;
+  options.hearing = options.grace;
+  options.lost_exit_code = kExitLostElsewhere;
+  options.logger = logger_;
+  options.keeper = keeper_.get();
+  options.bystanders.insert(coordinator_->pid());
+  supervisor_ = Supervisor::Create(loop_, std::move(options), this);
+  PHX_RETURN_IF_ERROR(supervisor_->Start());
+  loop_.run();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> NodesJob::CoordinatorAddress() const {
+  if (!options_.address.empty()) return options_.address;
+  for (const HostSlots& host : options_.hosts) {
+    if (!IsThisMachine(host.host, host_name_)) return OwnAddressTowards(host.host);
+  }
+  return std::string("127.0.0.1");
+}
+
+absl::StatusOr<SpawnRequest> NodesJob::AgentCommandOn(const std::string& host) const {
+  SpawnRequest request;
+  request.input = ChildInput::kPipe;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    request.environment.push_back(*variable);
+  }
+  if (IsThisMachine(host, host_name_)) {
+    request.file = ThisCommand();
+    request.arguments = {"phalanx", "agent", "--from-launcher"};
+    return request;
+  }
+  const char* path = std::getenv("PATH");
+  PHX_ASSIGN_OR_RETURN(request.file, FindUserProgram(options_.remote_shell.at(0),
+                                                     path != nullptr ? path : "/usr/bin:/bin", {}));
+  request.arguments = options_.remote_shell;
+  request.arguments.push_back(host);
+  const std::string command =
+      options_.remote_command.empty() ? ThisCommand() : options_.remote_command;
+  request.arguments.push_back(absl::StrCat("exec ", Quoted(command), " agent --from-launcher"));
+  return request;
+}
+
+absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
+  NodeAssignment assignment = common_;
+  assignment.job = coordinator_->job();
+  assignment.secret = coordinator_->secret();
+  assignment.coordinator = coordinator_->endpoint();
+  assignment.world_size = 0;
+  for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
+  assignment.first_rank = 0;
+  std::vector<SupervisedWorker> agents;
+  for (const HostSlots& host : options_.hosts) {
+    assignment.node = static_cast<int>(agents.size());
+    assignment.node_name = host.host;
+    assignment.local_world_size = host.slots;
+    SupervisedWorker agent;
+    agent.rank = assignment.node;
+    PHX_ASSIGN_OR_RETURN(agent.request, AgentCommandOn(host.host));
+    agent.input = ToText(assignment);
+    agents.push_back(std::move(agent));
+    assignment.first_rank += host.slots;
+  }
+  return agents;
+}
+
+// An agent that exits with a code of its own has said why.
+void NodesJob::OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int others) {
+  const std::string& host = options_.hosts[static_cast<size_t>(node)].host;
+  const char* ending = others > 0 ? "; ending the job" : "";
+  if (end.by_signal) {
+    logger_.Error(absl::StrCat("node ", node, " (", host, ") was lost: its agent (pid ", pid, ") ",
+                               end.Describe(), ending));
+  } else if (end.value == kRemoteShellFailed && !IsThisMachine(host, host_name_)) {
+    logger_.Error(absl::StrCat("node ", node, " (", host, ") was lost or can't be reached: `",
+                               absl::StrJoin(options_.remote_shell, " "), " ", host, "` (pid ", pid,
+                               ") ", end.Describe(), ending));
+  }
+}
+
+}  // namespace
+
+int RunNodesJob(const NodesOptions& options, const NodeAssignment& common) {
+  return NodesJob(options, common).Run();
+}
+
+}  // namespace phalanx::control
