@@ -159,7 +159,9 @@ UniqueId IdOf(const AddressAndKey& where) {
   for (const char c : ToString(where.coordinator)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   }
-  return UniqueId{absl::StrCat(absl::Hex(hash, absl::kZeroPad16)), where.coordinator, where.secret};
+  constexpr uint64_t kJobBits = (uint64_t{1} << 48) - 1;
+  return UniqueId{absl::StrCat(absl::Hex(hash & kJobBits, absl::kZeroPad12)), where.coordinator,
+                  where.secret};
 }
 
 absl::StatusOr<Fd> StartCoordinatorAt(const AddressAndKey& where, Clock::duration join_timeout) {

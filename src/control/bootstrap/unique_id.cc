@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -13,13 +12,13 @@ namespace {
 
 // Magic with version, port, lengths of job and host, job, host, secret, checksum of all before.
 constexpr absl::string_view kMagic("PHX1");
-constexpr size_t kMostJobBytes = 16;
-constexpr size_t kMostHostBytes = 64;
+constexpr size_t kMostJobBytes = 12;
+constexpr size_t kMostHostBytes = 40;  // every IP address
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kChecksumBytes = 4;
 static_assert(kHeaderBytes + kMostJobBytes + kMostHostBytes + UniqueId::kSecretBytes +
                   kChecksumBytes <=
-              UniqueId::kMostBytes);
+              UniqueId::kMostBytes / 4 * 3);  // base64 makes four characters of three bytes
 
 // FNV-1a: against truncated and mistyped ids, not against anybody.
 uint32_t Checksum(absl::string_view bytes) {
@@ -93,17 +92,17 @@ absl::StatusOr<UniqueId> UniqueId::FromBytes(absl::string_view bytes) {
 
 absl::StatusOr<std::string> UniqueId::ToString() const {
   PHX_ASSIGN_OR_RETURN(const std::string bytes, ToBytes());
-  return absl::BytesToHexString(bytes);
+  std::string text;
+  absl::WebSafeBase64Escape(bytes, &text);
+  return text;
 }
 
 absl::StatusOr<UniqueId> UniqueId::FromString(absl::string_view text) {
-  for (const char c : text) {
-    if (!absl::ascii_isxdigit(static_cast<unsigned char>(c))) {
-      return NoId("it holds more than hexadecimal digits");
-    }
+  std::string bytes;
+  if (text.size() > kMostBytes || !absl::WebSafeBase64Unescape(text, &bytes)) {
+    return NoId("it isn't base64 of at most 128 characters");
   }
-  if (text.size() % 2 != 0 || text.size() > 2 * kMostBytes) return NoId("its length");
-  return FromBytes(absl::HexStringToBytes(text));
+  return FromBytes(bytes);
 }
 
 }  // namespace phalanx::control

@@ -29,7 +29,7 @@ uint64_t RandomNumber() {
 }
 
 std::string RandomJobId() {
-  constexpr size_t kBytes = 8;
+  constexpr size_t kBytes = 6;
   return absl::BytesToHexString(RandomBytes(kBytes));
 }
 

@@ -289,10 +289,11 @@ TEST_F(ProcessTest, TheProgramIsNamedWhenItIsMissing) {
 }
 
 TEST(UniqueIdTest, SurvivesTheWay) {
-  UniqueId id{RandomJobId(), {std::string(64, 'h'), 65535}, RandomBytes(UniqueId::kSecretBytes)};
+  UniqueId id{RandomJobId(), {std::string(40, 'h'), 65535}, RandomBytes(UniqueId::kSecretBytes)};
   const absl::StatusOr<std::string> bytes = id.ToBytes();
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_LE(bytes->size(), UniqueId::kMostBytes);
+  EXPECT_LE(id.ToString()->size(), UniqueId::kMostBytes);
   std::string padded = *bytes;
   padded.resize(UniqueId::kMostBytes, '\0');
   for (const absl::StatusOr<UniqueId>& back :

@@ -16,8 +16,8 @@ struct UniqueId {
   static constexpr size_t kMostBytes = 128;
   static constexpr size_t kSecretBytes = 32;
 
-  std::string job;       // at most 16 bytes
-  Endpoint coordinator;  // the host at most 64 bytes
+  std::string job;       // at most 12 bytes
+  Endpoint coordinator;  // the host at most 40 bytes
   std::string secret;    // kSecretBytes
 
   // INVALID_ARGUMENT when a part is longer than it may be.
@@ -25,7 +25,7 @@ struct UniqueId {
   // INVALID_ARGUMENT when these aren't the bytes of an id; zero bytes may follow it.
   static absl::StatusOr<UniqueId> FromBytes(absl::string_view bytes);
 
-  // The same as hexadecimal digits.
+  // The same as URL-safe base64, which is at most kMostBytes long as well.
   absl::StatusOr<std::string> ToString() const;
   static absl::StatusOr<UniqueId> FromString(absl::string_view text);
 };

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> ReadToEnd(int fd, size_t limit);
 // `bytes` random bytes from the system's generator.
 std::string RandomBytes(size_t bytes);
 uint64_t RandomNumber();
-// A fresh job id: 16 lower-case hexadecimal digits.
+// A fresh job id: 12 lower-case hexadecimal digits.
 std::string RandomJobId();
 
 // Goes on in a child with its own session, nobody's child; returns only there. The caller's process
