@@ -1,5 +1,7 @@
 #include "core.h"
 
+#include <algorithm>
+
 #include "group.h"
 #include "wire.h"
 
@@ -15,6 +17,7 @@ Time Core::Delay() {
 
 void Core::At(Time time, std::function<void()> event) {
   events_.emplace(std::make_pair(time, asked_++), std::move(event));
+  Changed();
 }
 
 bool Core::Step() {
@@ -25,6 +28,14 @@ bool Core::Step() {
   events_.erase(next);
   event();
   return true;
+}
+
+void Core::StepOrWait(std::chrono::nanoseconds timeout) {
+  std::unique_lock<std::recursive_mutex> lock(mutex_);
+  if (Step()) return;
+  const auto most =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::milliseconds(1));
+  changed_.wait_for(lock, std::min(timeout, most));
 }
 
 void Core::Violation(const std::string& text) {

@@ -3,6 +3,7 @@
 #define PHALANX_SIM_CORE_H_
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -43,6 +44,11 @@ class Core {
   void At(Time time, std::function<void()> event);
   void After(Time delay, std::function<void()> event) { At(now_ + delay, std::move(event)); }
   bool Step();
+  // Step(), or, with nothing on its way, waits for another thread to do something: at most
+  // `timeout` and a millisecond. The caller doesn't hold the lock.
+  void StepOrWait(std::chrono::nanoseconds timeout);
+  // To be called when something has been done that has no event.
+  void Changed() { changed_.notify_all(); }
 
   void Violation(const std::string& text);
   const std::vector<std::string>& violations() const { return violations_; }
@@ -63,6 +69,7 @@ class Core {
  private:
   const Options options_;
   mutable std::recursive_mutex mutex_;
+  std::condition_variable_any changed_;
   std::mt19937_64 random_;
   Time now_{0};
   uint64_t asked_ = 0;

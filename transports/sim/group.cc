@@ -1,11 +1,11 @@
 #include "group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -85,11 +85,11 @@ class SimGroup : public spi::GroupTransport {
                         std::byte* destination) override;
   uint64_t factor_bits(int peer) override;
   void End() override;
-  void Wait(int, uint8_t, uint32_t, Clock::duration) override { Pause(); }
-  void WaitToPublish(const spi::Publish&, Clock::duration) override { Pause(); }
+  void Wait(int, uint8_t, uint32_t, Clock::duration timeout) override { Pause(timeout); }
+  void WaitToPublish(const spi::Publish&, Clock::duration timeout) override { Pause(timeout); }
   void Abort() override {
-    const Core::Lock lock(core_->mutex());
-    aborted_ = true;
+    aborted_.store(true);
+    core_->Changed();
   }
 
  private:
@@ -98,13 +98,8 @@ class SimGroup : public spi::GroupTransport {
     PHX_CHECK_MSG(open_, "a group was used outside Begin() and End()");
     return member().parts[sequence_];
   }
-  void Pause() {
-    bool moved = false;
-    {
-      const Core::Lock lock(core_->mutex());
-      moved = !aborted_ && core_->Step();
-    }
-    if (!moved) std::this_thread::yield();
+  void Pause(Clock::duration timeout) {
+    if (!aborted_.load()) core_->StepOrWait(timeout);
   }
   bool MustWait(const spi::Publish& publish);
   // Lets every other member see `change`, each at its own time.
@@ -119,7 +114,7 @@ class SimGroup : public spi::GroupTransport {
   Core* const core_;
   const std::shared_ptr<GroupState> state_;
   const int rank_;
-  bool aborted_ = false;
+  std::atomic<bool> aborted_{false};
   bool open_ = false;
   uint64_t sequence_ = 0;
 };
@@ -199,6 +194,7 @@ void SimGroup::Show(const std::function<void(Seen*)>& change) {
     Seen& seen = state_->seen[peer][rank_];
     if (core_->options().most_delay.count() == 0) {
       change(&seen);
+      core_->Changed();
       continue;
     }
     seen.last = std::max(seen.last, core_->now() + core_->Delay());

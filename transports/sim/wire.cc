@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -241,17 +240,17 @@ class SimWire : public spi::Wire {
     const Core::Lock lock(core_->mutex());
     return endpoint_->TellFinished();
   }
-  void Wait(Clock::duration) override {
-    bool moved = true;
+  void Wait(Clock::duration timeout) override {
     {
       const Core::Lock lock(core_->mutex());
-      if (endpoint_->finished.empty() && !std::exchange(woken_, false)) moved = core_->Step();
+      if (!endpoint_->finished.empty() || std::exchange(woken_, false)) return;
     }
-    if (!moved) std::this_thread::yield();
+    core_->StepOrWait(timeout);
   }
   void WakeUp() override {
     const Core::Lock lock(core_->mutex());
     woken_ = true;
+    core_->Changed();
   }
 
   void Abort(const absl::Status& status) override {
