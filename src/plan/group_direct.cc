@@ -24,8 +24,8 @@ uint64_t ChunkBytes(const Group& group, const Limits& limits) {
   return group.oversubscribed ? limits.direct_chunk_oversubscribed : limits.direct_chunk;
 }
 
-// The input's acknowledgement, when the steps `reads` are done with it, and the wait for the
-// others'.
+// The input's acknowledgement, when the steps `reads` are done with it, and, if we have published
+// ours, the wait for the others'.
 void AcknowledgeInput(const std::vector<StepIndex>& reads, bool published, PlanBuilder* builder) {
   const StepIndex raised = builder->Raise(kInputRead, {});
   for (const StepIndex read : reads) builder->AddAfter(raised, read);
@@ -129,7 +129,7 @@ void FromRoot(const Collective& collective, const Group& group, PlanBuilder* bui
   if (group.rank == collective.root) {
     builder->Publish(scatter ? Input(0, group.size) : Input(0), kInputReady, kInputRead, {});
     CopyOwnShare(collective, builder);
-    AcknowledgeInput({}, true, builder);
+    builder->AwaitAllAtEnd(kInputRead, {});
     return;
   }
   const StepIndex ready = builder->Await(collective.root, kInputReady, {});

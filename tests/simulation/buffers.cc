@@ -207,14 +207,13 @@ std::string Operation::CheckReductions(int rank) const {
   const size_t bytes = own.count * SizeOf(own.type);
   const size_t at =
       own.kind == CollectiveKind::kReduceScatter ? static_cast<size_t>(rank) * bytes : 0;
+  if (rank > 0 && own.kind == CollectiveKind::kAllReduce) {
+    const bool equal = std::equal(outputs_[rank], outputs_[rank] + bytes, outputs_[0]);
+    return equal ? std::string() : "the result differs from rank 0's";
+  }
   std::vector<const std::byte*> inputs;
   for (const Bytes& original : originals_) inputs.push_back(original.data() + at);
-  std::string wrong = CheckReduction(own.type, own.op, inputs, factors_, outputs_[rank], own.count);
-  if (wrong.empty() && own.kind == CollectiveKind::kAllReduce &&
-      !std::equal(outputs_[rank], outputs_[rank] + bytes, outputs_[0])) {
-    wrong = "the result differs from rank 0's";
-  }
-  return wrong;
+  return CheckReduction(own.type, own.op, inputs, factors_, outputs_[rank], own.count);
 }
 
 std::string Operation::Describe() const {
