@@ -64,7 +64,8 @@ class AgentImpl final : public Agent {
 
   void Stop(Deadline deadline) override {
     if (thread_.joinable()) {
-      const Clock::duration timeout = deadline.Left(Clock::now());
+      constexpr Clock::duration kLongest = std::chrono::hours(1);  // adds to any time
+      const Clock::duration timeout = std::min(deadline.Left(Clock::now()), kLongest);
       auto finished = std::make_shared<std::promise<void>>();
       std::future<void> finish = finished->get_future();
       asio::post(*context_, [this, timeout, finished] {

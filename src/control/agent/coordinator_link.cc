@@ -67,29 +67,37 @@ void CoordinatorLink::TryLater(const std::string& why) {
 
 void CoordinatorLink::OnConnected() {
   channel_ = std::make_shared<Channel>(std::move(socket_), tls_);
+  channel_->Start({.opened = [this] { OnOpened(); },
+                   .message = [this](Message message) { handlers_.message(std::move(message)); },
+                   .closed = [this](const absl::Status& status) { OnClosed(status); }},
+                  kHandshakeTimeout, kMaxControlMessageBytes);
+}
+
+void CoordinatorLink::OnOpened() {
+  open_ = true;
   channel_->Send(hello_);
   for (const Message& message : std::exchange(queued_, {})) channel_->Send(message);
-  channel_->Start(
-      {.opened = {},
-       .message = [this](Message message) { handlers_.message(std::move(message)); },
-       .closed =
-           [this](const absl::Status& status) {
-             const absl::StatusCode code = absl::IsPermissionDenied(status)
-                                               ? absl::StatusCode::kPermissionDenied
-                                               : absl::StatusCode::kUnavailable;
-             Lose(absl::Status(
-                 code,
-                 absl::StrCat("the coordinator at ", ToString(endpoint_),
-                              code == absl::StatusCode::kPermissionDenied ? " does not accept us: "
-                                                                          : " is gone: ",
-                              status.ok() ? "it closed the connection" : status.message())));
-           }},
-      kHandshakeTimeout, kMaxControlMessageBytes);
+}
+
+void CoordinatorLink::OnClosed(const absl::Status& status) {
+  channel_.reset();
+  if (lost_) return;
+  if (absl::IsPermissionDenied(status)) {
+    Lose(absl::PermissionDeniedError(absl::StrCat("the coordinator at ", ToString(endpoint_),
+                                                  " does not accept us: ", status.message())));
+  } else if (open_) {
+    Lose(absl::UnavailableError(
+        absl::StrCat("the coordinator at ", ToString(endpoint_),
+                     " is gone: ", status.ok() ? "it closed the connection" : status.message())));
+  } else {
+    // It may have too much to do at the beginning of a large job.
+    TryLater(std::string(status.message()));
+  }
 }
 
 void CoordinatorLink::Send(const Message& message) {
   if (lost_) return;
-  if (channel_ != nullptr) {
+  if (open_) {
     channel_->Send(message);
   } else {
     queued_.push_back(message);
@@ -98,11 +106,13 @@ void CoordinatorLink::Send(const Message& message) {
 
 void CoordinatorLink::Finish(Clock::duration timeout) {
   if (lost_) return;
-  if (channel_ != nullptr) {
+  if (open_) {
     channel_->Finish(timeout);
     return;
   }
+  const std::shared_ptr<Channel> channel = channel_;
   Lose(absl::UnavailableError("ended before the coordinator was reached"));
+  if (channel != nullptr) channel->Close(absl::OkStatus());
 }
 
 void CoordinatorLink::Lose(const absl::Status& status) {

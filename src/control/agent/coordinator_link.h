@@ -38,8 +38,8 @@ class CoordinatorLink {
         socket_(context),
         timer_(context) {}
 
-  // Connects, trying again while the coordinator refuses connections (it may not have begun yet),
-  // until `deadline`; says `hello` first.
+  // Connects, trying again until `deadline` while the coordinator can't be reached (it may not have
+  // begun yet); says `hello` first.
   void Start(message::AgentHello hello, Deadline deadline, Handlers handlers);
   // Queued until we are connected.
   void Send(const Message& message);
@@ -51,6 +51,8 @@ class CoordinatorLink {
   void Connect(const asio::ip::tcp::resolver::results_type& addresses);
   void TryLater(const std::string& why);
   void OnConnected();
+  void OnOpened();
+  void OnClosed(const absl::Status& status);
   void Lose(const absl::Status& status);
 
   const Endpoint endpoint_;
@@ -63,6 +65,7 @@ class CoordinatorLink {
   Handlers handlers_;
   std::vector<Message> queued_;
   std::shared_ptr<Channel> channel_;
+  bool open_ = false;
   bool lost_ = false;
 };
 

@@ -101,6 +101,11 @@ absl::Status StartAgent(const UniqueId& id, const std::string& socket_name, Dead
 }  // namespace
 
 absl::StatusOr<CreatedJob> CreateUniqueId(const CreateOptions& options) {
+  if (options.bind == "0.0.0.0" || options.bind == "::") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the coordinator can't be reached at ", options.bind,
+                     "; name the address of this machine by which the other ranks reach it"));
+  }
   CreatedJob created;
   created.id.job = RandomJobId();
   created.id.secret = RandomBytes(UniqueId::kSecretBytes);

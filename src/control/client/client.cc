@@ -103,6 +103,9 @@ absl::StatusOr<ViewDescription> ClientImpl::TakeView(message::View view) {
     }
     segment_fds_[static_cast<size_t>(rank)] = fd.get();
   }
+  for (const message::Member& member : view.members) {
+    if (member.incarnation == incarnation_) connection_.set_node(member.node);
+  }
   return ToDescription(std::move(view));
 }
 

@@ -77,11 +77,12 @@ absl::StatusOr<Connection> Connection::Open(const std::string& name, Deadline de
   }
   PHX_RETURN_IF_ERROR(CheckUser(socket.get(), name));
   PHX_RETURN_IF_ERROR(SetBlocking(socket.get(), false));
-  return Connection(name, std::move(socket));
+  return Connection(std::move(socket));
 }
 
 absl::Status Connection::Gone(const char* what) const {
-  return absl::UnavailableError(absl::StrCat("the agent of this node is gone (", what, ")"));
+  const std::string node = node_ < 0 ? "this node" : absl::StrCat("node ", node_);
+  return absl::UnavailableError(absl::StrCat("the agent of ", node, " is gone (", what, ")"));
 }
 
 absl::Status Connection::Send(const Message& message, int fd, Deadline deadline) {

@@ -34,17 +34,18 @@ class Connection {
   std::optional<Fd> TakeFd();
 
   int fd() const { return socket_.get(); }
-  std::string agent() const { return name_; }
+  // Once known: for messages.
+  void set_node(int node) { node_ = node; }
 
  private:
-  Connection(std::string name, Fd socket) : name_(std::move(name)), socket_(std::move(socket)) {}
+  explicit Connection(Fd socket) : socket_(std::move(socket)) {}
 
   // True when bytes came, false when there were none.
   absl::StatusOr<bool> ReadSome();
   absl::Status Gone(const char* what) const;
 
-  std::string name_;
   Fd socket_;
+  int node_ = -1;
   FrameReader reader_{kMaxControlMessageBytes};
   std::deque<Fd> fds_;
 };

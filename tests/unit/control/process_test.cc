@@ -227,7 +227,7 @@ TEST_F(ProcessTest, WithoutALauncherTheAgentMayDie) {
   ASSERT_NE(agent.pid, ::getpid());
   ::kill(agent.pid, SIGKILL);
   for (WorkerProcess* worker : {&first, &second}) {
-    EXPECT_EQ(worker->Line().substr(0, 34), "the agent of this node is gone (it");
+    EXPECT_EQ(worker->Line(), "the agent of node 0 is gone (it closed its connection)");
   }
 }
 
@@ -279,6 +279,15 @@ TEST_F(ProcessTest, WhatIsMissingIsNamed) {
   EXPECT_NE(message("127.0.0.1:1", "").find("PHALANX_KEY_FILE"), std::string::npos);
   EXPECT_NE(message("127.0.0.1:1", "/nowhere/key").find("/nowhere/key"), std::string::npos);
   EXPECT_NE(message("127.0.0.1", "/nowhere/key").find("PHALANX_ADDRESS"), std::string::npos);
+}
+
+TEST_F(ProcessTest, AnAddressThatNobodyReachesIsRefused) {
+  for (const char* address : {"0.0.0.0", "::", "192.0.2.1"}) {
+    CreateOptions options;
+    options.bind = address;
+    EXPECT_EQ(CreateUniqueId(options).status().code(), absl::StatusCode::kInvalidArgument)
+        << address;
+  }
 }
 
 TEST_F(ProcessTest, TheProgramIsNamedWhenItIsMissing) {

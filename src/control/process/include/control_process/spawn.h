@@ -21,8 +21,9 @@ namespace phalanx::control {
 // code (../bin/phalanx, ./phalanx), else in $PATH. NOT_FOUND names what was tried.
 absl::StatusOr<std::string> FindProgram();
 
-// A child that inherits `kept_fds` (under the same numbers), standard output and error, and no
-// other descriptor; standard input is empty. NOT_FOUND when the program can't be started.
+// A child in a process group of its own that inherits `kept_fds` (under the same numbers), standard
+// output and error, and no other descriptor; standard input is empty. NOT_FOUND when the program
+// can't be started.
 absl::StatusOr<pid_t> Spawn(const std::string& program, const std::vector<std::string>& arguments,
                             const std::vector<int>& kept_fds);
 
