@@ -187,8 +187,10 @@ class Phalanx(Launcher):
     def launch(self, ranks, sweep, timeout_s):
         with tempfile.TemporaryDirectory(prefix="phalanx.") as scratch:
             path = os.path.join(scratch, "results.json")
+            buffers = "both" if self.collective == "all_reduce" else "allocated"
             run([self.program, "bench", self.collective, "--ranks", str(ranks), *sweep.flags(),
-                 "--transport", self.variant, "--json", path], timeout_s)
+                 "--transport", self.variant, "--buffers", buffers, "--check",
+                 "--loop-ms", str(sweep.loop_ms), "--json", path], timeout_s)
             with open(path, encoding="utf-8") as file:
                 rows = json.load(file)["results"]
         return self._samples(rows, ranks, set(sweep.sizes()))
