@@ -40,35 +40,37 @@ struct RangeKernel {
                                            size_t offset) {
     Wide sum[kVectors];
     for (int i = 0; i < kVectors; ++i) {
-      sum[i] = Scaled(Lanes::Load(sources[0] + offset + i * kStepBytes), factors, 0);
+      sum[i] = Scaled(Load(sources[0] + offset + i * kStepBytes), factors, 0);
     }
     for (size_t s = 1; s < source_count; ++s) {
       const uint8_t* const source = sources[s] + offset;
       for (int i = 0; i < kVectors; ++i) {
-        const Wide next = Scaled(Lanes::Load(source + i * kStepBytes), factors, s);
+        const Wide next = Scaled(Load(source + i * kStepBytes), factors, s);
         sum[i] = Combine<Lanes, kOp>(sum[i], next);
       }
     }
-    for (int i = 0; i < kVectors; ++i) Lanes::Store(destination + offset + i * kStepBytes, sum[i]);
+    for (int i = 0; i < kVectors; ++i)
+      StoreVector(destination + offset + i * kStepBytes, Lanes::Pack(sum[i]));
   }
 
-  // The last elements, fewer than a vector holds, go through a padded copy and the same operations.
-  static Wide LoadPart(const uint8_t* from, size_t bytes) {
-    uint8_t padded[kStepBytes] = {};
-    __builtin_memcpy(padded, from, bytes);
-    return Lanes::Load(padded);
+  [[gnu::always_inline]] static Wide Load(const uint8_t* from) {
+    return Lanes::Unpack(LoadVector<Vector<uint8_t, kStepBytes>>(from));
   }
 
-  static void Part(const uint8_t* const* sources, const uint64_t* factors, size_t source_count,
-                   uint8_t* destination, size_t offset, size_t bytes) {
-    Wide sum = Scaled(LoadPart(sources[0] + offset, bytes), factors, 0);
+  [[gnu::always_inline]] static Wide LoadLast(const uint8_t* from, size_t bytes) {
+    return Lanes::Unpack(LoadPart<kStepBytes>(from, bytes));
+  }
+
+  // The last elements, fewer than a vector holds, are padded and go through the same operations.
+  [[gnu::noinline]] static void Part(const uint8_t* const* sources, const uint64_t* factors,
+                                     size_t source_count, uint8_t* destination, size_t offset,
+                                     size_t bytes) {
+    Wide sum = Scaled(LoadLast(sources[0] + offset, bytes), factors, 0);
     for (size_t s = 1; s < source_count; ++s) {
-      const Wide next = Scaled(LoadPart(sources[s] + offset, bytes), factors, s);
+      const Wide next = Scaled(LoadLast(sources[s] + offset, bytes), factors, s);
       sum = Combine<Lanes, kOp>(sum, next);
     }
-    uint8_t padded[kStepBytes];
-    Lanes::Store(padded, sum);
-    __builtin_memcpy(destination + offset, padded, bytes);
+    StorePart<kStepBytes>(destination + offset, Lanes::Pack(sum), bytes);
   }
 
   [[gnu::always_inline]] static void Range(const uint8_t* const* sources, const uint64_t* factors,

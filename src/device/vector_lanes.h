@@ -31,8 +31,10 @@ struct IntegerLanes {
   using Wide = Vector<Unsigned, kLanes>;
   using WideOrdered = Vector<Ordered, kLanes>;
 
-  static Wide Load(const uint8_t* from) { return LoadVector<Wide>(from); }
-  static void Store(uint8_t* to, Wide value) { StoreVector(to, value); }
+  static Wide Unpack(Vector<uint8_t, kVectorBytes> packed) { return (Wide)packed; }
+  static Vector<uint8_t, kVectorBytes> Pack(Wide value) {
+    return (Vector<uint8_t, kVectorBytes>)value;
+  }
   static Wide Factor(uint64_t bits) { return static_cast<Unsigned>(bits) - Wide{}; }
 
   static Wide Sum(Wide a, Wide b) { return a + b; }
@@ -82,20 +84,22 @@ template <class Arithmetic>
 struct RealLanes : Arithmetic {
   using typename Arithmetic::Wide;
   static constexpr int kElementBytes = kVectorBytes / Arithmetic::kLanes;
-  static Wide Load(const uint8_t* from) { return LoadVector<Wide>(from); }
-  static void Store(uint8_t* to, Wide value) { StoreVector(to, Arithmetic::WithOneNan(value)); }
+  static Wide Unpack(Vector<uint8_t, kVectorBytes> packed) { return (Wide)packed; }
+  static Vector<uint8_t, kVectorBytes> Pack(Wide value) {
+    return (Vector<uint8_t, kVectorBytes>)Arithmetic::WithOneNan(value);
+  }
 };
 using Float32Lanes = RealLanes<Float32Arithmetic>;
 using Float64Lanes = RealLanes<Float64Arithmetic>;
 
 struct Bfloat16Lanes : Float32Arithmetic {
   static constexpr int kElementBytes = 2;
-  static Wide Load(const uint8_t* from) { return (Wide)(LoadWidened<uint16_t>(from) << 16); }
-  static void Store(uint8_t* to, Wide value) {
+  static Wide Unpack(Packed<2> packed) { return (Wide)(Widen<uint16_t>(packed) << 16); }
+  static Packed<2> Pack(Wide value) {
     const WideBits bits = (WideBits)value;
     const WideBits rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     const WideBits nan = 0x7fc0 + WideBits{};
-    StoreNarrowed<uint16_t>(to, value == value ? rounded : nan);
+    return Narrow<uint16_t>(value == value ? rounded : nan);
   }
 };
 
@@ -118,8 +122,8 @@ struct NarrowFloatLanes : Float32Arithmetic {
   static constexpr uint32_t kLargest =
       !kSaturates ? kTopExponent : (kHasInfinity ? kTopExponent - 1 : kMagnitude - 1);
 
-  static Wide Load(const uint8_t* from) {
-    const WideBits narrow = LoadWidened<Storage>(from);
+  static Wide Unpack(Packed<sizeof(Storage)> packed) {
+    const WideBits narrow = Widen<Storage>(packed);
     const WideBits magnitude = narrow & kMagnitude;
     const WideBits sign = (narrow & (kMagnitude + 1)) << kSignShift;
     const WideBits normal = (magnitude << kShift) + ((127 - kBias) << 23);
@@ -136,7 +140,7 @@ struct NarrowFloatLanes : Float32Arithmetic {
     return (Wide)(bits | sign);
   }
 
-  static void Store(uint8_t* to, Wide value) {
+  static Packed<sizeof(Storage)> Pack(Wide value) {
     const WideBits all = (WideBits)value;
     const WideBits magnitude = all & 0x7fffffffu;
     const WideBits sign = (all >> kSignShift) & (kMagnitude + 1);
@@ -151,7 +155,7 @@ struct NarrowFloatLanes : Float32Arithmetic {
     narrow = narrow < kLargest ? narrow : kLargest + WideBits{};
     narrow |= sign;
     narrow = value == value ? narrow : kQuietNan + WideBits{};
-    StoreNarrowed<Storage>(to, narrow);
+    return Narrow<Storage>(narrow);
   }
 };
 
@@ -164,17 +168,15 @@ using GeneralFloat8E5m2Lanes = NarrowFloatLanes<uint8_t, 5, 2, true>;
 // The processor's own conversion, which rounds like ours; the one NaN comes out the same.
 struct Float16Lanes : Float32Arithmetic {
   static constexpr int kElementBytes = 2;
-  static Wide Load(const uint8_t* from) {
-    return (Wide)WidenFloat16(LoadVector<HalfVector<uint16_t>>(from));
-  }
-  static void Store(uint8_t* to, Wide value) {
-    StoreVector(to, NarrowToFloat16((Float32Vector)WithOneNan(value)));
+  static Wide Unpack(Packed<2> packed) { return (Wide)WidenFloat16((HalfVector<uint16_t>)packed); }
+  static Packed<2> Pack(Wide value) {
+    return (Packed<2>)NarrowToFloat16((Float32Vector)WithOneNan(value));
   }
 };
 
 // The upper half of a float16.
 struct Float8E5m2Lanes : GeneralFloat8E5m2Lanes {
-  static Wide Load(const uint8_t* from) { return (Wide)WidenFloat16(LoadIntoUpperBytes(from)); }
+  static Wide Unpack(Packed<1> packed) { return (Wide)WidenFloat16(IntoUpperBytes(packed)); }
 };
 
 #else
