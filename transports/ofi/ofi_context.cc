@@ -155,6 +155,23 @@ absl::StatusOr<Owned<fid_ep>> OfiContext::NewEndpoint(fi_info* requested, void* 
   return owned;
 }
 
+void OfiContext::RejectPending() {
+  uint32_t what = 0;
+  fi_eq_cm_entry entry = {};
+  for (;;) {
+    const ssize_t bytes = fi_eq_read(events_.get(), &what, &entry, sizeof(entry), 0);
+    if (bytes == -FI_EAVAIL) {
+      fi_eq_err_entry error = {};
+      if (fi_eq_readerr(events_.get(), &error, 0) < 0) return;
+    } else if (bytes < 0) {
+      return;
+    } else if (what == FI_CONNREQ) {
+      fi_reject(listener_.get(), entry.info->handle, nullptr, 0);
+      fi_freeinfo(entry.info);
+    }
+  }
+}
+
 absl::StatusOr<Owned<fid_mr>> OfiContext::Register(void* memory, size_t bytes) {
   fid_mr* region = nullptr;
   const int result =

@@ -43,6 +43,9 @@ class OfiContext {
   // … or to accept the request that `requested` describes.
   absl::StatusOr<Owned<fid_ep>> NewEndpoint(fi_info* requested, void* context);
 
+  // Turns away, and frees, the connection requests that nobody will read any more.
+  void RejectPending();
+
   // Lets peers write to `bytes` at `memory` by the returned region's key.
   absl::StatusOr<Owned<fid_mr>> Register(void* memory, size_t bytes);
   // What a peer gives as the address of the first byte of a registered region.

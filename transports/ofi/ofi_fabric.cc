@@ -20,6 +20,7 @@ OfiFabric::OfiFabric(std::unique_ptr<OfiContext> context) : context_(std::move(c
 OfiFabric::~OfiFabric() {
   for (const auto& peer : peers_) peer->Break(absl::CancelledError("the wire was destroyed"));
   for (const auto& [id, incoming] : incoming_) incoming->Close();
+  context_->RejectPending();
 }
 
 FabricPeer* OfiFabric::Open(int rank, const std::string& address, absl::Status* why) {
