@@ -9,7 +9,7 @@ TEST(MemoryLimits, Meminfo) {
   const std::string text =
       "MemTotal:       24632176 kB\nMemFree:          612 kB\nMemAvailable:   100 kB\n";
   EXPECT_EQ(ParseMeminfo(text, "MemAvailable"), 100u * 1024);
-  EXPECT_EQ(ParseMeminfo(text, "MemTotal"), 24632176u * 1024);
+  EXPECT_EQ(ParseMeminfo(text, "MemTotal"), uint64_t{24632176} * 1024);
   EXPECT_EQ(ParseMeminfo(text, "Mem"), std::nullopt);
   EXPECT_EQ(ParseMeminfo("", "MemAvailable"), std::nullopt);
   EXPECT_EQ(ParseMeminfo("MemAvailable: none\n", "MemAvailable"), std::nullopt);
