@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "spi/module.h"
 
 namespace phalanx::api {
 namespace {
@@ -25,17 +26,7 @@ std::string ModuleFolder() {
 
 absl::StatusOr<OpenedWire> OpenModule(const std::string& name, const spi::WireOptions& options) {
   const std::string path = absl::StrCat(ModuleFolder(), "/libphalanx_", name, ".so");
-  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (module == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("transport ", name, " isn't available: ", dlerror()));
-  }
-  auto* const open = reinterpret_cast<spi::OpenWireFunction*>(dlsym(module, spi::kOpenWireSymbol));
-  if (open == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("transport ", name, " isn't available: ", path, " is no Phalanx module"));
-  }
-  PHX_ASSIGN_OR_RETURN(std::unique_ptr<spi::Wire> wire, open(options));
+  PHX_ASSIGN_OR_RETURN(std::unique_ptr<spi::Wire> wire, spi::OpenWireModule(path, options));
   return OpenedWire{name, std::move(wire)};
 }
 

@@ -10,8 +10,7 @@
 
 namespace phalanx::api {
 
-// A wire with the module that its code is in; the module is never unloaded, since UCX and libfabric
-// leave threads and handlers behind.
+// A wire and the transport that it belongs to.
 struct OpenedWire {
   std::string name;
   std::unique_ptr<spi::Wire> wire;
