@@ -97,6 +97,9 @@ class ShmGroup : public spi::GroupTransport {
 
   uint32_t LoadWord(const Member& member, int word) const;
   void WaitForWord(int peer, int word, uint32_t target, Clock::duration timeout);
+  // False when it is time to sleep.
+  template <typename Done>
+  bool YieldUntil(const Done& done);
   void Park(int peer, int word, uint32_t target, Clock::duration timeout);
 
   const std::shared_ptr<Node> node_;
@@ -124,6 +127,7 @@ class ShmGroup : public spi::GroupTransport {
   std::array<Window, kRegionCount> windows_;
   bool window_refused_ = false;  // logged
 
+  int waits_without_yield_ = 0;
   std::atomic<bool> aborted_{false};
   std::atomic<const std::atomic<uint32_t>*> sleeping_on_{nullptr};
 };

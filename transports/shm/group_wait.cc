@@ -16,6 +16,11 @@ constexpr int kPausedLooks = 64;
 constexpr int kYields = 64;
 constexpr int kYieldsOversubscribed = 16;
 
+// If strangers have the core for so long, a sleeper, whom a wake-up puts ahead of them, gets it
+// back earlier: this many waits do without yields then.
+constexpr std::chrono::microseconds kLongYield{200};
+constexpr int kWaitsWithoutYield = 64;
+
 inline void RelaxCore() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -55,6 +60,25 @@ void ShmGroup::WaitToPublish(const spi::Publish& publish, Clock::duration timeou
   if (!aborted_.load(std::memory_order_relaxed)) FutexWait(own_->parked, 0, timeout);
 }
 
+template <typename Done>
+bool ShmGroup::YieldUntil(const Done& done) {
+  if (waits_without_yield_ > 0) {
+    --waits_without_yield_;
+    return false;
+  }
+  const int yields = oversubscribed_ ? kYieldsOversubscribed : kYields;
+  Clock::time_point before = Clock::now();
+  for (int i = 0; i < yields; ++i) {
+    sched_yield();
+    const Clock::time_point after = Clock::now();
+    if (after - before > kLongYield) waits_without_yield_ = kWaitsWithoutYield;
+    if (done()) return true;
+    if (waits_without_yield_ > 0) return false;
+    before = after;
+  }
+  return false;
+}
+
 void ShmGroup::WaitForWord(int peer, int word, uint32_t target, Clock::duration timeout) {
   const Member& member = members_[static_cast<size_t>(peer)];
   const auto done = [&] {
@@ -70,11 +94,7 @@ void ShmGroup::WaitForWord(int peer, int word, uint32_t target, Clock::duration 
       if (done()) return;
     }
   }
-  const int yields = oversubscribed_ ? kYieldsOversubscribed : kYields;
-  for (int i = 0; i < yields; ++i) {
-    sched_yield();
-    if (done()) return;
-  }
+  if (YieldUntil(done)) return;
   Park(peer, word, target, timeout);
 }
 

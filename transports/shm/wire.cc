@@ -22,6 +22,7 @@ constexpr uint32_t kCallsPerClock = 64;
 // Before sleeping: looks, then yields. A sleep and its wake-up cost 5 µs and more.
 constexpr int kLooks = 64;
 constexpr int kYields = 32;
+constexpr std::chrono::microseconds kLongYield{200};
 // A wake-up can be missed (see LinkState::Ring), so sleeps begin short and double up to 1 ms.
 constexpr std::chrono::microseconds kFirstSleep{100};
 constexpr int kSleepDoublings = 4;
@@ -167,9 +168,16 @@ bool ShmWire::HasNews() {
 }
 
 void ShmWire::Wait(Clock::duration timeout) {
-  for (int i = 0; i < kLooks + kYields; ++i) {
+  for (int i = 0; i < kLooks; ++i) {
     if (wake_up_.exchange(false) || HasNews()) return;
-    if (i >= kLooks) sched_yield();
+  }
+  Clock::time_point before = Clock::now();
+  for (int i = 0; i < kYields; ++i) {
+    sched_yield();
+    if (wake_up_.exchange(false) || HasNews()) return;
+    const Clock::time_point after = Clock::now();
+    if (after - before > kLongYield) break;  // strangers have the core: be woken ahead of them
+    before = after;
   }
   if (timeout > Clock::duration::zero()) Sleep(timeout);
 }

@@ -77,7 +77,10 @@ TEST(ShmSegment, OnlyTheRightMemoryIsAttached) {
   refused(PeerOf(1, 2, empty));
   close(empty);
 
-  EXPECT_EQ(own->domain().PrepareGroup(1).status().code(), absl::StatusCode::kFailedPrecondition);
+  const auto part = own->domain().PrepareGroup(1);
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_EQ(own->domain().OpenGroup(CommunicatorId{1}, {0}, {*part}, false).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(own->domain().Attach(0, {PeerOf(1, 2, fd)}).ok());
   EXPECT_EQ(own->domain().Attach(0, {PeerOf(1, 2, fd)}).code(),
             absl::StatusCode::kFailedPrecondition);

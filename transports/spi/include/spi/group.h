@@ -152,8 +152,8 @@ class GroupDomain {
   // Forming a group of `size` members takes two calls: PrepareGroup() on each member, whose opaque
   // result (at most 64 bytes) reaches all members, then OpenGroup() with all of them in group
   // order. `ranks` are the members' ranks in the view. `oversubscribed`: more ranks than cores, so
-  // don't spin. Both after Attach(), else FAILED_PRECONDITION. A group is destroyed before its
-  // domain, and by each member as soon as its own last operation has ended.
+  // don't spin. OpenGroup() before Attach() is a FAILED_PRECONDITION. A group is destroyed before
+  // its domain; each member may do so as soon as its own last operation has ended.
   virtual absl::StatusOr<std::string> PrepareGroup(int size) = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupTransport>> OpenGroup(
       CommunicatorId id, absl::Span<const int> ranks, absl::Span<const std::string> prepared,
