@@ -61,7 +61,7 @@ inline std::optional<uint64_t> PositionIn(const PackedRanges& ranges, uint64_t o
 
 struct StagedRanges {
   PackedRanges ranges;
-  uint16_t position;  // of the packed bytes in the slot's
+  uint32_t position;  // of the packed bytes in the slot's
   Region region;
   uint32_t round;  // absolute
 };
@@ -79,7 +79,6 @@ struct alignas(64) OperationSlot {
   StagedRanges& staged_ranges(uint32_t i) { return i == 0 ? first : more[i - 1]; }
   const StagedRanges& staged_ranges(uint32_t i) const { return i == 0 ? first : more[i - 1]; }
 };
-static_assert(spi::kMaxStagedBytes <= UINT16_MAX);
 
 // A round's chunk of private memory in a window. `key` is written last and says whose it is.
 struct WindowChunk {

@@ -33,7 +33,7 @@ enum class Publication : uint8_t {
   // signal to the last round at once, so one that publishes input in place stands for nothing else.
   kInPlace,
 };
-inline constexpr size_t kMaxStagedBytes = 16 * 1024;
+inline constexpr size_t kMaxStagedBytes = 64 * 1024;
 inline constexpr int kMaxStagedPublications = 32;
 
 // Signals are counters, one per (member, number): a member raises its own, round by round, and
