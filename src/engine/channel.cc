@@ -60,7 +60,6 @@ Operation* Channel::Issue(const Request& request) {
   operation->channel_ = this;
   operation->communicator_ = config_.id.value;
   pending_.fetch_add(1, std::memory_order_seq_cst);
-  issued_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status attached =
       request.stream == nullptr ? absl::OkStatus() : AttachStream(operation);
   if (TryTakeToken()) {
@@ -277,6 +276,8 @@ void Channel::Finish(Operation* operation, absl::Status status) {
   }
   operation->Finish(std::move(status));
   pending_.fetch_sub(1, std::memory_order_seq_cst);
+  // Only the token's holder writes it.
+  completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (parked_.load(std::memory_order_seq_cst) > 0) WakeParked();
   if (operation->has_callbacks()) {
     operation->next_ = finished_;

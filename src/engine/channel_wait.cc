@@ -91,13 +91,16 @@ absl::Status Channel::Wait(Operation* operation, Deadline deadline) {
 }
 
 bool Channel::RunUntilDone(Operation* operation, Deadline deadline) {
+  Clock::duration left = kShortPark;
   while (true) {
     const bool moved = Advance();
     if (operation->done()) return true;
     if (moved) continue;
-    const Clock::duration left = deadline.Left(Clock::now());
-    if (left == Clock::duration::zero()) return false;
+    // The clock is read only when a wait was in vain: most end before a look at it would.
     WaitForProgress(std::min(left, kLongestPark));
+    if (operation->done() || Advance()) continue;
+    left = deadline.Left(Clock::now());
+    if (left == Clock::duration::zero()) return false;
   }
 }
 

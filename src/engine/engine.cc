@@ -115,20 +115,23 @@ void Engine::Notify(bool urgent) {
 }
 
 void Engine::Loop() {
-  bool tick = true;
+  Occasion occasion = Occasion::kTick;
   while (true) {
-    const Outcome outcome = Turn(tick);
+    const Outcome outcome = Turn(occasion);
     Reap();
-    tick = outcome == Outcome::kIdle;
     std::unique_lock lock(sleep_mutex_);
     if (stopping_) return;
-    if (outcome == Outcome::kMoved) continue;
-    Rest(outcome, lock);
+    if (outcome == Outcome::kIdle) {
+      occasion = Rest(outcome, lock);
+    } else {
+      occasion = Occasion::kUrgent;  // what we drive now is ours until it is done
+      if (outcome == Outcome::kBlocked) Rest(outcome, lock);
+    }
     if (stopping_) return;
   }
 }
 
-void Engine::Rest(Outcome outcome, std::unique_lock<std::mutex>& lock) {
+Engine::Occasion Engine::Rest(Outcome outcome, std::unique_lock<std::mutex>& lock) {
   const auto awake = [this] { return woken_ || stopping_; };
   const bool park = outcome == Outcome::kIdle && quiet_ticks_ >= kTicksBeforePark;
   sleep_.store(park ? Sleep::kParked : Sleep::kTicking, std::memory_order_seq_cst);
@@ -141,29 +144,33 @@ void Engine::Rest(Outcome outcome, std::unique_lock<std::mutex>& lock) {
     lock.lock();
     if (!forgotten) sleep_condition_.wait(lock, awake);
   }
-  woken_ = false;
+  const bool woken = std::exchange(woken_, false);
   sleep_.store(Sleep::kAwake, std::memory_order_seq_cst);
+  return woken ? Occasion::kUrgent : Occasion::kTick;
 }
 
-// One look at every channel.
-Engine::Outcome Engine::Turn(bool tick) {
+// One look at every channel. At a tick, a channel that has completed something since the last one
+// is left alone: its caller is at work and between two looks of its own.
+Engine::Outcome Engine::Turn(Occasion occasion) {
+  const bool tick = occasion == Occasion::kTick;
   bool quiet = true;
   std::vector<std::shared_ptr<Channel>> unattended;
   {
     const std::lock_guard lock(channels_mutex_);
     for (Entry& entry : channels_) {
-      const uint64_t issued = entry.channel->issued();
-      const bool news = std::exchange(entry.issued_at_last_tick, issued) != issued;
       const bool pending = entry.channel->pending() > 0;
-      quiet &= !news && !pending;
-      if (pending && !entry.channel->attended()) unattended.push_back(entry.channel);
+      const uint64_t completed = entry.channel->completed();
+      const bool at_work =
+          tick && std::exchange(entry.completed_at_last_tick, completed) != completed;
+      quiet &= !at_work && !pending;
+      if (pending && !at_work && !entry.channel->attended()) unattended.push_back(entry.channel);
     }
   }
   bool moved = false;
   const Clock::duration patience =
       unattended.size() == 1 ? kDrivePatience : Clock::duration::zero();
   for (const auto& channel : unattended) {
-    channel->ForgetHabit();
+    if (tick) channel->ForgetHabit();
     moved |= channel->Drive(patience);
   }
   if (tick) {

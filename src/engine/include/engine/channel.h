@@ -71,8 +71,8 @@ class Channel final : public spi::TransferListener {
   // No operation is in flight and no handle refers to one, so that nobody can be inside the
   // channel.
   bool quiescent() const { return pending() == 0 && pool_->live() == 0; }
-  // Rises with every issued operation.
-  uint64_t issued() const { return issued_.load(std::memory_order_relaxed); }
+  // Rises with every operation that is done.
+  uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
   // A caller is waiting and does, or will do, the work.
   bool attended() const { return waiters_.load(std::memory_order_seq_cst) > 0; }
   // The engine found an operation that nobody drove: don't count on the caller to wait at once.
@@ -128,7 +128,7 @@ class Channel final : public spi::TransferListener {
 
   std::atomic<bool> token_{false};
   std::atomic<int64_t> pending_{0};
-  std::atomic<uint64_t> issued_{0};
+  std::atomic<uint64_t> completed_{0};
   std::atomic<int> waiters_{0};
   // How many operations in a row were waited for at once: the caller's habit, by which Issue()
   // decides whether to wake the engine at once or to leave the operation to the coming Wait().

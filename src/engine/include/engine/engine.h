@@ -75,9 +75,14 @@ class Engine {
     kIdle,     // nothing that needs this thread
   };
 
+  enum class Occasion {
+    kUrgent,  // somebody issued what it won't wait for at once
+    kTick,    // a look around
+  };
+
   void Loop();
-  Outcome Turn(bool tick);
-  void Rest(Outcome outcome, std::unique_lock<std::mutex>& lock);
+  Outcome Turn(Occasion occasion);
+  Occasion Rest(Outcome outcome, std::unique_lock<std::mutex>& lock);
   std::vector<std::shared_ptr<Channel>> Channels();
   void Reap();
 
@@ -89,7 +94,7 @@ class Engine {
   struct Entry {
     std::shared_ptr<Channel> channel;
     bool closing = false;
-    uint64_t issued_at_last_tick = 0;
+    uint64_t completed_at_last_tick = 0;
   };
   std::vector<Entry> channels_;
   std::condition_variable drained_;
