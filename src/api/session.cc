@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "communicator_state.h"
 #include "control_bootstrap/bootstrap.h"
+#include "placement.h"
 #include "session_state.h"
 
 namespace phalanx {
@@ -22,6 +23,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
   view.local_rank_ = static_cast<int>(
       std::find(state->node_ranks().begin(), state->node_ranks().end(), state->rank()) -
       state->node_ranks().begin());
+  api::StartApart(view.local_rank_, view.local_size_);
   view.world_ = std::make_unique<Communicator>(
       std::make_shared<api::CommunicatorState>(state, std::move(world)));
   return session;
