@@ -113,7 +113,8 @@ uint64_t PublishedBytes(const Collective& collective, const Group& group) {
 }
 
 Plan PlanForGroup(const Collective& collective, const Group& group, const Limits& limits) {
-  const uint64_t staged = std::min(limits.staged, kStagedBytes);
+  const uint64_t staged =
+      std::min(group.size == 2 ? limits.staged_by_two : limits.staged, kStagedBytes);
   if (PublishedBytes(collective, group) <= staged) return OneShot(collective, group);
   return Direct(collective, group, limits);
 }

@@ -24,14 +24,15 @@ struct Group {
 };
 
 // What a group transport stages at most for one member and operation.
-inline constexpr uint64_t kStagedBytes = 16 * 1024;
+inline constexpr uint64_t kStagedBytes = 64 * 1024;
 
 // Where one algorithm gives way to another, in bytes unless said otherwise. The values are tuned by
 // measurement; all members of a job use the same ones.
 struct Limits {
   // Shared memory. A member's part of a collective up to here is staged: one wait, no
-  // acknowledgement. At most kStagedBytes.
-  uint64_t staged = kStagedBytes;
+  // acknowledgement. At most kStagedBytes. Two ranks read no more that way than any other.
+  uint64_t staged = 16 * 1024;
+  uint64_t staged_by_two = 64 * 1024;
   // The chunk of one block that a round handles: what a round touches stays in the cache.
   uint64_t direct_chunk = 64 * 1024;
   uint64_t direct_chunk_oversubscribed = 128 * 1024;
