@@ -96,11 +96,20 @@ absl::Status CommunicatorState::CheckOpen(const char* operation) const {
       absl::StrCat(Who(), ", ", operation, ": the session of this communicator is closed"));
 }
 
-void CommunicatorState::Fill(engine::Request* request, const OpOptions& options) const {
-  request->stream = options.stream == nullptr ? nullptr : &options.stream->device_stream();
-  request->timeout = options.timeout > std::chrono::nanoseconds::zero()
-                         ? options.timeout
-                         : session_->options().operation_timeout;
+engine::Request CommunicatorState::RequestFor(const Call& call, const OpOptions& options) const {
+  engine::Request request;
+  request.kind = call.kind;
+  request.type = call.type;
+  request.op = call.op;
+  request.root_or_peer = call.root_or_peer;
+  request.count = call.count;
+  request.send = static_cast<const std::byte*>(call.send);
+  request.receive = static_cast<std::byte*>(call.receive);
+  request.stream = options.stream == nullptr ? nullptr : &options.stream->device_stream();
+  request.timeout = options.timeout > std::chrono::nanoseconds::zero()
+                        ? options.timeout
+                        : session_->options().operation_timeout;
+  return request;
 }
 
 absl::StatusOr<engine::Request> CommunicatorState::Prepare(const Call& call,
@@ -112,16 +121,8 @@ absl::StatusOr<engine::Request> CommunicatorState::Prepare(const Call& call,
   if (const absl::Status valid = Validate(checked, rank(), size()); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
-  engine::Request request;
-  request.kind = call.kind;
-  request.type = call.type;
-  request.op = reduction.op();
-  request.root_or_peer = call.root_or_peer;
-  request.count = call.count;
-  request.send = static_cast<const std::byte*>(call.send);
-  request.receive = static_cast<std::byte*>(call.receive);
+  engine::Request request = RequestFor(checked, options);
   request.factor = device::Factor::Of(reduction, call.type, size());
-  Fill(&request, options);
   return request;
 }
 
@@ -151,14 +152,8 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllGather(
   if (const absl::Status valid = ValidateBuffers(call, extents); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
-  engine::Request request;
-  request.kind = kind;
-  request.type = type;
-  request.count = collective->count;
+  engine::Request request = RequestFor(call, options);
   request.parts = std::move(collective);
-  request.send = static_cast<const std::byte*>(send);
-  request.receive = static_cast<std::byte*>(receive);
-  Fill(&request, options);
   return request;
 }
 
@@ -186,19 +181,13 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllToAll(
     valid = absl::InvalidArgumentError("this rank's parts to and from itself differ in count");
   }
   if (!valid.ok()) return Wrong(Who(), kind, std::string(valid.message()));
-  const Call call{kind, send, receive, 0, type};
+  const Call call{kind, send, receive, *sent, type};
   const Extents extents{*sent, *received, 0, /*may_be_in_place=*/false};
   if (valid = ValidateBuffers(call, extents); !valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
-  engine::Request request;
-  request.kind = kind;
-  request.type = type;
-  request.count = *sent;
+  engine::Request request = RequestFor(call, options);
   request.parts = std::move(collective);
-  request.send = static_cast<const std::byte*>(send);
-  request.receive = static_cast<std::byte*>(receive);
-  Fill(&request, options);
   return request;
 }
 

@@ -50,7 +50,7 @@ class CommunicatorState {
   absl::Status Exchange(const void* mine, void* all, size_t bytes) const;
   std::string Who() const;
   absl::Status CheckOpen(const char* operation) const;
-  void Fill(engine::Request* request, const OpOptions& options) const;
+  engine::Request RequestFor(const Call& call, const OpOptions& options) const;
 
   const std::shared_ptr<SessionState> session_;
   const std::shared_ptr<engine::Channel> channel_;
