@@ -90,7 +90,7 @@ class Wire {
   // Spurious returns are allowed.
   virtual void Wait(Clock::duration timeout) = 0;
 
-  // Makes a Wait() in another thread return, or the next one return at once.
+  // Makes a Wait() in another thread return, or the next one return at once. Takes no lock.
   virtual void WakeUp() = 0;
 
   // Ends every transfer in flight, and every later one, with `status`; no buffer is touched once it

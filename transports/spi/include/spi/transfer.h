@@ -10,7 +10,8 @@
 namespace phalanx::spi {
 
 // Whoever waits for transfers of a wire that another thread may progress. Signal() is called after
-// a transfer of that waiter is done; it must be cheap, must not block and must not call the wire.
+// a transfer of that waiter is done; it must be cheap and must not block. Of a wire
+// it may call WakeUp() alone, since the caller may hold the wire's lock.
 class TransferListener {
  public:
   virtual ~TransferListener() = default;
