@@ -61,15 +61,27 @@ class Installed(unittest.TestCase):
         run("cmake", "--build", build)
         self.run_on_two_ranks(os.path.join(build, "outside"))
 
-    def test_pkg_config(self):
+    def build_by_pkg_config(self, source):
         search = os.path.join(os.path.dirname(self.library), "pkgconfig")
         flags = run("pkg-config", "--cflags", "--libs", "phalanx",
                     env={**os.environ, "PKG_CONFIG_PATH": search})
         program = os.path.join(self.scratch.name, "by_pkg_config")
-        run(COMPILER, "-std=c++20", os.path.join(OUTSIDE, "outside.cc"), "-o", program,
-            *shlex.split(flags))
-        self.run_on_two_ranks(program, env={**os.environ,
-                                            "LD_LIBRARY_PATH": os.path.dirname(self.library)})
+        run(COMPILER, "-std=c++20", source, "-o", program, *shlex.split(flags))
+        return program, {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(self.library)}
+
+    def test_pkg_config(self):
+        program, environment = self.build_by_pkg_config(os.path.join(OUTSIDE, "outside.cc"))
+        self.run_on_two_ranks(program, env=environment)
+
+    def test_the_program_in_the_readme(self):
+        with open(os.path.join(OUTSIDE, "..", "..", "..", "README.md"), encoding="utf-8") as readme:
+            text = readme.read().split("```cpp\n")[1].split("```")[0]
+        source = os.path.join(self.scratch.name, "readme.cc")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        program, environment = self.build_by_pkg_config(source)
+        output = run(self.launcher, "run", "-n", "2", "--", program, env=environment)
+        self.assertEqual(output.count("OK, sum 1"), 2, output)
 
     def test_exports_its_own_names_alone(self):
         listing = run("nm", "-DC", "--defined-only", self.library)
