@@ -93,6 +93,9 @@ void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {
 void Node::OnRevoked(const message::Revoked& revoked) {
   if (phase_ == Phase::kOver) return;
   const bool had_view = phase_ == Phase::kRunning;
+  // Our owner hears of it first, so that a worker which ends because of it isn't taken for the
+  // cause.
+  if (had_view) events_->OnRevoked(revoked.reason);
   for (auto& [id, worker] : workers_) {
     if (worker.state == State::kJoining) {
       Refuse(worker, revoked.reason);
@@ -101,7 +104,6 @@ void Node::OnRevoked(const message::Revoked& revoked) {
       worker.connection->Send(revoked);
     }
   }
-  if (had_view) events_->OnRevoked(revoked.reason);
   EndJob(revoked.reason);
 }
 

@@ -151,8 +151,15 @@ void Server::OnClosed(AgentId id, const absl::Status& status) {
   if (proven) {
     Step(AgentLost{id, status.ok() ? "it closed its connection" : std::string(status.message())});
   } else if (!over_) {
-    options_.logger.Warning(absl::StrCat("dropped a connection from ", peer, ": ",
-                                         status.ok() ? "it said nothing" : status.message()));
+    const std::string line = absl::StrCat("dropped a connection from ", peer, ": ",
+                                          status.ok() ? "it said nothing" : status.message());
+    // A peer that goes away before it has proved anything is no news: a node of a job that is
+    // ending, or somebody looking at the port. One that is there and hasn't got the key is.
+    if (status.ok() || absl::IsUnavailable(status)) {
+      options_.logger.Info(line);
+    } else {
+      options_.logger.Warning(line);
+    }
   }
 }
 

@@ -29,7 +29,7 @@ class AgentEvents {
   virtual ~AgentEvents() = default;
 
   // The view is over although the job had not ended: a member, an agent or the coordinator was
-  // lost. The workers of this node have been told. At most once, before OnJobOver().
+  // lost. The workers of this node are told next. At most once, before OnJobOver().
   virtual void OnRevoked(const absl::Status& reason) = 0;
 
   // Nothing more is decided; workers that come from now on are refused. OK when every rank of the
