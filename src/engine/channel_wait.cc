@@ -1,6 +1,7 @@
 // How threads share a channel: the progress token, waiting with it and without it.
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -126,7 +127,11 @@ void Channel::WaitForProgress(Clock::duration patience) {
     if (head->plan_->runners[head->runner_]->WaitOnGroup(std::min(patience, bound))) return;
   }
   if (running_on_links_ > 0) {
-    if (++idle_turns_ < kPollsBeforePark && !engine_->oversubscribed()) return;
+    if (++idle_turns_ < kPollsBeforePark) {
+      // With more ranks than cores the peer that we wait for may need this one.
+      if (engine_->oversubscribed()) std::this_thread::yield();
+      return;
+    }
     spi::Wire* const wire = engine_->wires().back();
     parked_in_.store(wire, std::memory_order_seq_cst);
     if (!signalled_.load(std::memory_order_seq_cst)) wire->Wait(patience);
