@@ -17,6 +17,7 @@ Plan GroupBarrier(const Collective& collective, const Group& group);
 
 // Links: reductions to all.
 Plan ExchangeAllReduce(const Collective& collective, const Group& group);
+Plan DoublingAllReduce(const Collective& collective, const Group& group);
 Plan HalvingDoublingAllReduce(const Collective& collective, const Group& group);
 Plan RingAllReduce(const Collective& collective, const Group& group, const Limits& limits);
 Plan ExchangeReduceScatter(const Collective& collective, const Group& group);

@@ -95,12 +95,20 @@ Plan RingAllReduce(const Collective& collective, const Group& group, const Limit
 
 namespace {
 
-// One rank's part in halving and doubling among the greatest power of two of ranks. The ranks
-// beyond it fold their vector into a neighbour's first and get the result last.
-class HalvingDoubling {
+// One rank's part in an all-reduce among the greatest power of two of ranks. The ranks beyond it
+// fold their vector into a neighbour's first and get the result last. Within, partners at growing
+// or shrinking distance exchange either their halves, so that everybody ends with one block and
+// then collects the others, or whole vectors: half as many messages, more bytes. (Thakur,
+// Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH, 2005.)
+class Hypercube {
  public:
-  HalvingDoubling(const Collective& collective, const Group& group)
-      : builder_("halving-doubling", collective, group), rank_(group.rank) {
+  enum class Exchanged { kHalves, kWholeVectors };
+
+  Hypercube(const Collective& collective, const Group& group, Exchanged exchanged)
+      : builder_(exchanged == Exchanged::kHalves ? "halving-doubling" : "doubling", collective,
+                 group),
+        exchanged_(exchanged),
+        rank_(group.rank) {
     while (2 * power_ <= group.size) power_ *= 2;
     folded_ = group.size - power_;
     const std::vector<Block> blocks = Split(collective.count, power_, collective.type);
@@ -110,7 +118,7 @@ class HalvingDoubling {
     int levels = 0;
     while ((1 << levels) < power_) ++levels;
     first_message_ = folded_ > 0 ? 1 : 0;
-    last_message_ = first_message_ + 2 * levels;
+    last_message_ = first_message_ + (exchanged == Exchanged::kHalves ? 2 * levels : levels);
     builder_.SetMessages(last_message_ + (folded_ > 0 ? 1 : 0));
   }
 
@@ -126,9 +134,14 @@ class HalvingDoubling {
     const bool has_folded = rank_ < 2 * folded_;
     if (has_folded) TakeFolded();
     place_ = has_folded ? rank_ / 2 : rank_ - folded_;
-    Halve();
-    if (builder_.divides()) ready_ = builder_.Divide(Output(place_), {ready_});
-    Double();
+    if (exchanged_ == Exchanged::kHalves) {
+      Halve();
+      if (builder_.divides()) ready_ = builder_.Divide(Output(place_), {ready_});
+      Double();
+    } else {
+      ReduceWhole();
+      if (builder_.divides()) ready_ = builder_.Divide(Output(0, power_), {ready_});
+    }
     if (has_folded) builder_.Send(rank_ + 1, Output(0, power_), last_message_, {ready_});
     return builder_.Build();
   }
@@ -202,7 +215,27 @@ class HalvingDoubling {
     }
   }
 
+  void ReduceWhole() {
+    const Operand result = Output(0, power_);
+    int message = first_message_;
+    for (int mask = 1; mask < power_; mask *= 2) {
+      const int partner = RankAt(place_ ^ mask);
+      const Operand own = Work(0, power_);
+      const StepIndex sent = builder_.Send(partner, own, message, {ready_});
+      const Operand received = builder_.AddScratch(CountOf(0, power_));
+      const StepIndex arrived = builder_.Receive(partner, received, message, {});
+      // The lower place's operand comes first, so that both get the same bits. The result may
+      // overwrite what is sent.
+      const bool lower = (place_ & mask) == 0;
+      ready_ = lower ? builder_.Reduce(result, own, received, {ready_, arrived, sent})
+                     : builder_.Reduce(result, received, own, {ready_, arrived, sent});
+      in_output_ = true;
+      ++message;
+    }
+  }
+
   PlanBuilder builder_;
+  Exchanged exchanged_;
   int rank_;
   int power_ = 1;   // ranks that take part in all levels
   int folded_ = 0;  // ranks that don't
@@ -217,7 +250,11 @@ class HalvingDoubling {
 }  // namespace
 
 Plan HalvingDoublingAllReduce(const Collective& collective, const Group& group) {
-  return HalvingDoubling(collective, group).Make();
+  return Hypercube(collective, group, Hypercube::Exchanged::kHalves).Make();
+}
+
+Plan DoublingAllReduce(const Collective& collective, const Group& group) {
+  return Hypercube(collective, group, Hypercube::Exchanged::kWholeVectors).Make();
 }
 
 }  // namespace phalanx::plan

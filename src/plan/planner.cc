@@ -122,18 +122,23 @@ Plan PlanForGroup(const Collective& collective, const Group& group, const Limits
 Plan PlanForLinks(const Collective& collective, const Group& group, const Limits& limits) {
   const uint64_t bytes = LongestBlock(collective) * SizeOf(collective.type);
   const uint64_t all_bytes = bytes * static_cast<uint64_t>(group.size);
-  const bool few = group.size <= limits.exchange_ranks;
+  const int exchange_ranks =
+      group.oversubscribed ? limits.exchange_ranks_oversubscribed : limits.exchange_ranks;
+  const bool exchanged = group.size <= exchange_ranks && all_bytes - bytes <= limits.exchange;
   const bool power_of_two = (group.size & (group.size - 1)) == 0;
   switch (collective.kind) {
     case CollectiveKind::kAllReduce:
-      if (few && bytes <= limits.exchange) return ExchangeAllReduce(collective, group);
-      if (bytes <= limits.logarithmic) return HalvingDoublingAllReduce(collective, group);
+      if (exchanged) return ExchangeAllReduce(collective, group);
+      if (bytes <= limits.doubling) return DoublingAllReduce(collective, group);
+      if (bytes <= (power_of_two ? limits.halving : limits.halving_folded)) {
+        return HalvingDoublingAllReduce(collective, group);
+      }
       return RingAllReduce(collective, group, limits);
     case CollectiveKind::kReduceScatter:
       if (all_bytes <= limits.logarithmic) return ExchangeReduceScatter(collective, group);
       return RingReduceScatter(collective, group, limits);
     case CollectiveKind::kAllGather:
-      if (few && bytes <= limits.exchange) return ExchangeAllGather(collective, group);
+      if (exchanged) return ExchangeAllGather(collective, group);
       if (power_of_two && all_bytes <= limits.logarithmic) {
         return DoublingAllGather(collective, group);
       }

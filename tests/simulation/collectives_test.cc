@@ -29,8 +29,11 @@ plan::Limits SmallLimits() {
   limits.direct_chunk = 64;
   limits.direct_chunk_oversubscribed = 192;
   limits.direct_window = 3;
-  limits.exchange = 64;
+  limits.exchange = 128;
   limits.exchange_ranks = 4;
+  limits.doubling = 192;
+  limits.halving = 512;
+  limits.halving_folded = 384;
   limits.logarithmic = 512;
   limits.link_chunk_least = 64;
   limits.link_chunk_most = 192;

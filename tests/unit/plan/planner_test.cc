@@ -161,10 +161,17 @@ TEST(Planner, ChoosesByMechanismAndSize) {
   const CollectiveKind all_reduce = CollectiveKind::kAllReduce;
   EXPECT_EQ(algorithm(all_reduce, 4096, true, 4), "one-shot");
   EXPECT_EQ(algorithm(all_reduce, 4097, true, 4), "direct");
-  EXPECT_EQ(algorithm(all_reduce, 512, false, 4), "exchange");
-  EXPECT_EQ(algorithm(all_reduce, 513, false, 4), "halving-doubling");
-  EXPECT_EQ(algorithm(all_reduce, 512, false, 9), "halving-doubling");
-  EXPECT_EQ(algorithm(all_reduce, 1 << 20, false, 4), "ring");
+  // 32 KiB sent by each, to the others together.
+  EXPECT_EQ(algorithm(all_reduce, 8192, false, 2), "exchange");
+  EXPECT_EQ(algorithm(all_reduce, 8193, false, 2), "halving-doubling");
+  EXPECT_EQ(algorithm(all_reduce, 2730, false, 4), "exchange");
+  EXPECT_EQ(algorithm(all_reduce, 2731, false, 4), "doubling");
+  EXPECT_EQ(algorithm(all_reduce, 8, false, 9), "doubling");
+  EXPECT_EQ(algorithm(all_reduce, 4097, false, 4), "halving-doubling");
+  EXPECT_EQ(algorithm(all_reduce, 2 << 20, false, 4), "halving-doubling");
+  EXPECT_EQ(algorithm(all_reduce, (2 << 20) + 1, false, 4), "ring");
+  EXPECT_EQ(algorithm(all_reduce, 128 << 10, false, 6), "halving-doubling");
+  EXPECT_EQ(algorithm(all_reduce, (128 << 10) + 1, false, 6), "ring");
   EXPECT_EQ(algorithm(all_reduce, 1 << 20, true, 1), "alone");
   EXPECT_EQ(algorithm(all_reduce, 0, true, 4), "nothing");
   // What is published counts: all shares.
@@ -175,9 +182,18 @@ TEST(Planner, ChoosesByMechanismAndSize) {
   EXPECT_EQ(algorithm(CollectiveKind::kBarrier, 0, false, 4), "dissemination");
 }
 
+TEST(Planner, OversubscribedGroupsSendFewerMessages) {
+  Group group = MakeGroup(0, 4, false);
+  group.oversubscribed = true;
+  const Collective collective = Make(CollectiveKind::kAllReduce, 8, 4);
+  EXPECT_EQ(MustPlan(collective, group).algorithm, "doubling");
+  group.size = 2;
+  EXPECT_EQ(MustPlan(Make(CollectiveKind::kAllReduce, 8, 2), group).algorithm, "exchange");
+}
+
 TEST(Planner, RingSendsTwoPartsOfNOfEveryByte) {
   const int size = 4;
-  const uint64_t count = 1 << 20;
+  const uint64_t count = 1 << 22;
   const Plan plan =
       MustPlan(Make(CollectiveKind::kAllReduce, count, size), MakeGroup(2, size, false));
   uint64_t sent = 0;

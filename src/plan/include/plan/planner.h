@@ -38,14 +38,22 @@ struct Limits {
   uint64_t direct_chunk_oversubscribed = 128 * 1024;
   uint32_t direct_window = 4;  // rounds
 
-  // Links. Everyone sends everyone everything: least latency, for few ranks.
-  uint64_t exchange = 2 * 1024;
+  // Links. Everyone sends everyone everything: least latency, for few ranks; what one of them sends
+  // in all.
+  uint64_t exchange = 32 * 1024;
   int exchange_ranks = 8;
-  // Whole vectors up to here go by halving and doubling, or along a binomial tree.
+  int exchange_ranks_oversubscribed = 2;  // every message costs its share of a core
+  // All-reduce of vectors up to here exchanges whole vectors with partners at doubling distance.
+  uint64_t doubling = 16 * 1024;
+  // All-reduce of vectors up to here goes by halving and doubling: as many bytes as around a ring,
+  // in fewer and larger messages. Beyond a power of two some ranks send their whole vector twice.
+  uint64_t halving = 8 * 1024 * 1024;
+  uint64_t halving_folded = 512 * 1024;
+  // Other collectives up to here go along a binomial tree, by doubling or in one exchange.
   uint64_t logarithmic = 128 * 1024;
   // A message of a pipelined algorithm. A block is cut in about `link_pieces` messages, no smaller
   // than the first of these and no larger than the second.
-  uint64_t link_chunk_least = 64 * 1024;
+  uint64_t link_chunk_least = 128 * 1024;
   uint64_t link_chunk_most = 512 * 1024;
   uint32_t link_pieces = 4;
   uint32_t link_window = 4;  // rounds
