@@ -29,6 +29,10 @@ class OfiOperation {
   virtual void Ended(size_t bytes, int error) = 0;
 };
 
+// Messages up to here travel as one frame and are copied once by their receiver; above it they are
+// announced, and written straight to their place.
+inline constexpr size_t kEagerBytes = 64 * 1024;
+
 class OfiFabric final : public messaging::Fabric {
  public:
   explicit OfiFabric(std::unique_ptr<OfiContext> context);
@@ -49,8 +53,6 @@ class OfiFabric final : public messaging::Fabric {
  private:
   friend class OfiPeer;
   friend struct OfiIncoming;
-
-  static constexpr size_t kEagerBytes = 8 * 1024;
 
   // An announced message that waits for its receive.
   struct Announced {

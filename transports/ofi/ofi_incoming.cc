@@ -9,15 +9,16 @@ namespace phalanx::ofi {
 namespace {
 
 constexpr int kBuffers = 8;
-constexpr size_t kBufferBytes = sizeof(messaging::FrameHeader) + 8 * 1024;
+constexpr size_t kBufferBytes = sizeof(messaging::FrameHeader) + kEagerBytes;
 
 }  // namespace
 
-// A place for one frame. Reused as long as its connection lives.
+// A place for one frame. Reused as long as its connection lives. Left uninitialized, so that only
+// what frames have reached takes memory.
 class ReceiveBuffer final : public OfiOperation {
  public:
   explicit ReceiveBuffer(OfiIncoming* incoming)
-      : incoming_(incoming), bytes_(std::make_unique<std::byte[]>(kBufferBytes)) {}
+      : incoming_(incoming), bytes_(new std::byte[kBufferBytes]) {}
 
   bool Post() {
     iovec part = {bytes_.get(), kBufferBytes};

@@ -41,7 +41,8 @@ class UcxFabric final : public messaging::Fabric {
   friend class UcxPeer;
   friend struct UcxIncoming;
 
-  static constexpr size_t kEagerBytes = 16 * 1024;
+  // Over TCP a rendezvous costs more than the copies that it saves up to here.
+  static constexpr size_t kEagerBytes = 64 * 1024;
 
   // One call into UCX that goes on by itself: what its completion needs. The frame header lives
   // here because UCX reads it until then.
