@@ -21,8 +21,10 @@ using std::chrono::milliseconds;
 constexpr Clock::duration kLongestPark = milliseconds(1);
 // The same where two sources have to be watched and only one can be slept on.
 constexpr Clock::duration kShortPark = microseconds(100);
-// Polls of a wire before sleeping on it: about the time in which a loopback message arrives.
-constexpr int kPollsBeforePark = 50;
+// Polls of a wire before sleeping on it. With a core for every rank a poll is free and a wake-up
+// costs as much as a small message; without, those that poll keep others from sending.
+constexpr int kPollsBeforePark = 1000;
+constexpr int kPollsWhenOversubscribed = 50;
 
 }  // namespace
 
@@ -127,9 +129,9 @@ void Channel::WaitForProgress(Clock::duration patience) {
     if (head->plan_->runners[head->runner_]->WaitOnGroup(std::min(patience, bound))) return;
   }
   if (running_on_links_ > 0) {
-    if (++idle_turns_ < kPollsBeforePark) {
-      // With more ranks than cores the peer that we wait for may need this one.
-      if (engine_->oversubscribed()) std::this_thread::yield();
+    const bool oversubscribed = engine_->oversubscribed();
+    if (++idle_turns_ < (oversubscribed ? kPollsWhenOversubscribed : kPollsBeforePark)) {
+      if (oversubscribed) std::this_thread::yield();  // the peer that we wait for may need the core
       return;
     }
     spi::Wire* const wire = engine_->wires().back();
