@@ -83,11 +83,34 @@ absl::Status ShmGroup::Begin(const spi::GroupOperation& operation) {
   staged_bytes_ = 0;
   entered_ = false;
   described_ = false;
+  read_in_place_ = false;
   open_ = true;
   return absl::OkStatus();
 }
 
-void ShmGroup::End() {
+absl::Status ShmGroup::End() {
+  Close();
+  if (!read_in_place_) return absl::OkStatus();
+  // An owner stores its word before it writes over what we read. So if we read a byte of that, the
+  // word stands there by now, provided that we look at it after the reads.
+  reads_ended_.store(operation_, std::memory_order_seq_cst);
+  for (const Member& member : members_) {
+    if (member.segment == nullptr || member.block->withdrawn.load(std::memory_order_seq_cst) == 0) {
+      continue;
+    }
+    return absl::AbortedError(absl::StrCat("rank ", member.rank,
+                                           " gave up an operation while its memory was read; the "
+                                           "result may be wrong and doesn't count"));
+  }
+  return absl::OkStatus();
+}
+
+void ShmGroup::Withdraw() {
+  own_->withdrawn.store(1, std::memory_order_seq_cst);
+  Close();
+}
+
+void ShmGroup::Close() {
   PHX_CHECK(open_);
   if (!entered_) {
     entered_ = true;
@@ -347,9 +370,11 @@ absl::StatusOr<ShmGroup::Place> ShmGroup::Find(int peer, Region region, size_t o
   const int i = static_cast<int>(region);
   switch (slot.kind[i]) {
     case RegionKind::kMapped:
+      read_in_place_ = true;
       place.mapped = member.segment->At(slot.where[i] + offset, bytes);
       break;
     case RegionKind::kAddress:
+      read_in_place_ = true;
       place.address = slot.where[i] + offset;
       return place;
     case RegionKind::kWindow:

@@ -48,7 +48,8 @@ class ShmGroup : public spi::GroupTransport {
   absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes, uint32_t round,
                         std::byte* destination) override;
   uint64_t factor_bits(int peer) override;
-  void End() override;
+  absl::Status End() override;
+  void Withdraw() override;
   void Wait(int peer, uint8_t signal, uint32_t round, Clock::duration timeout) override;
   void WaitToPublish(const spi::Publish& publish, Clock::duration timeout) override;
   void Abort() override;
@@ -86,6 +87,7 @@ class ShmGroup : public spi::GroupTransport {
   void Stage(const spi::Publish& publish);
   bool TryFillWindow(const spi::Publish& publish);
   bool TryGrowWindow(const spi::Publish& publish, size_t chunk_bytes);
+  void Close();
   void RaiseTo(int signal, uint32_t target);
   void WakePeers(int signal, bool entering);
 
@@ -115,6 +117,7 @@ class ShmGroup : public spi::GroupTransport {
   bool open_ = false;
   bool entered_ = false;    // told the peers
   bool described_ = false;  // its slot is filled
+  bool read_in_place_ = false;
   spi::GroupOperation current_;
   uint32_t operation_ = kFirstCount;  // its number, as counted here
   uint32_t base_ = kFirstCount;       // signals stood here when it began
@@ -129,6 +132,7 @@ class ShmGroup : public spi::GroupTransport {
 
   int waits_without_yield_ = 0;
   std::atomic<bool> aborted_{false};
+  std::atomic<uint32_t> reads_ended_{0};  // orders our reads before a look at `withdrawn`
   std::atomic<const std::atomic<uint32_t>*> sleeping_on_{nullptr};
 };
 

@@ -94,6 +94,8 @@ struct GroupBlock {
   // Read by peers at every signal of theirs, written when the owner goes to sleep: which peer's
   // word it sleeps on (ParkedOn), or 0.
   alignas(64) std::atomic<uint32_t> parked;
+  // 1 once the owner has taken back memory that peers may be reading.
+  std::atomic<uint32_t> withdrawn;
   // Unique to this block while its group lives, 0 afterwards.
   alignas(64) std::atomic<uint64_t> life;
   alignas(64) OperationSlot slots[kOperationSlots];

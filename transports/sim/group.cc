@@ -84,7 +84,8 @@ class SimGroup : public spi::GroupTransport {
   absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes, uint32_t round,
                         std::byte* destination) override;
   uint64_t factor_bits(int peer) override;
-  void End() override;
+  absl::Status End() override;
+  void Withdraw() override;
   void Wait(int, uint8_t, uint32_t, Clock::duration timeout) override { Pause(timeout); }
   void WaitToPublish(const spi::Publish&, Clock::duration timeout) override { Pause(timeout); }
   void Abort() override {
@@ -107,7 +108,8 @@ class SimGroup : public spi::GroupTransport {
   void Violation(const std::string& text) {
     core_->Violation(absl::StrCat("rank ", rank_, ", operation ", sequence_, ": ", text));
   }
-  // The bytes, or null and a violation.
+  void Close();
+  // The bytes, or null and a violation; null alone if they were withdrawn.
   const std::byte* Find(int peer, Region region, size_t offset, size_t bytes, uint32_t round);
   absl::Status CheckAlive(int peer) const;
 
@@ -116,6 +118,7 @@ class SimGroup : public spi::GroupTransport {
   const int rank_;
   std::atomic<bool> aborted_{false};
   bool open_ = false;
+  bool read_in_place_ = false;
   uint64_t sequence_ = 0;
 };
 
@@ -126,6 +129,7 @@ absl::Status SimGroup::Begin(const spi::GroupOperation& operation) {
   PHX_CHECK_MSG(member().begun == 0 || operation.sequence == sequence_ + 1,
                 "the sequence rises by one");
   open_ = true;
+  read_in_place_ = false;
   sequence_ = operation.sequence;
   ++member().begun;
   Part& part = own();
@@ -254,7 +258,9 @@ const std::byte* SimGroup::Find(int peer, Region region, size_t offset, size_t b
     if (own().raised[publish.acknowledged] > round) {
       Violation(absl::StrCat("read after the acknowledgement: ", what));
     }
+    read_in_place_ = true;
     if (core_->options().copy_windows > 0) return then;
+    if (state_->members[peer].withdrawn) return nullptr;
     if (part->second.ended) {
       Violation(absl::StrCat("read after the owner's end: ", what));
       return nullptr;
@@ -307,8 +313,24 @@ uint64_t SimGroup::factor_bits(int peer) {
   return state_->members[peer].parts[sequence_].operation.factor_bits;
 }
 
-void SimGroup::End() {
+absl::Status SimGroup::End() {
   const Core::Lock lock(core_->mutex());
+  Close();
+  if (!read_in_place_) return absl::OkStatus();
+  for (const Member& other : state_->members) {
+    if (!other.withdrawn) continue;
+    return absl::AbortedError(absl::StrCat("rank ", other.rank, " gave up the operation"));
+  }
+  return absl::OkStatus();
+}
+
+void SimGroup::Withdraw() {
+  const Core::Lock lock(core_->mutex());
+  member().withdrawn = true;
+  Close();
+}
+
+void SimGroup::Close() {
   own().ended = true;
   open_ = false;
   const uint64_t ended = ++member().ended;

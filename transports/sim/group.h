@@ -37,6 +37,7 @@ struct Member {
   bool opened = false;
   uint64_t begun = 0;  // operations
   uint64_t ended = 0;
+  bool withdrawn = false;
   std::map<uint64_t, Part> parts;  // by sequence
 };
 

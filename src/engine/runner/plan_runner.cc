@@ -82,7 +82,7 @@ class PlanRunner::Impl {
   std::string Describe() const;
 
   void Cancel() {
-    if (running_ && compiled_.uses_group) context_.group->End();
+    if (running_ && compiled_.uses_group) context_.group->Withdraw();
     running_ = false;
   }
 
@@ -257,7 +257,9 @@ absl::StatusOr<PlanRunner::State> PlanRunner::Impl::Advance(size_t budget_bytes)
     }
   }
   if (oldest_ == rounds_) {
-    Cancel();
+    running_ = false;
+    if (compiled_.uses_group) error_ = context_.group->End();
+    if (!error_.ok()) return error_;
     return State::kComplete;
   }
   return moved ? State::kMoved : State::kBlocked;

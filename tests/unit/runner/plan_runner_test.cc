@@ -79,7 +79,14 @@ class ReadyGroup : public spi::GroupTransport {
     return absl::OkStatus();
   }
   uint64_t factor_bits(int) override { return 0; }
-  void End() override { --open; }
+  absl::Status End() override {
+    --open;
+    return withdrawn_by_peer ? absl::AbortedError("rank 2 gave up") : absl::OkStatus();
+  }
+  void Withdraw() override {
+    --open;
+    ++withdrawals;
+  }
   void Wait(int peer, uint8_t signal, uint32_t, Clock::duration) override {
     waited = {peer, signal};
   }
@@ -88,6 +95,8 @@ class ReadyGroup : public spi::GroupTransport {
 
   spi::GroupOperation begun;
   int open = 0;
+  int withdrawals = 0;
+  bool withdrawn_by_peer = false;
   bool publishes = true;
   int late_peer = -1;
   int dead_peer = -1;
@@ -204,7 +213,20 @@ TEST(PlanRunner, CancelClosesTheOperation) {
   EXPECT_EQ(group.open, 1);
   runner.Cancel();
   EXPECT_EQ(group.open, 0);
+  EXPECT_EQ(group.withdrawals, 1);
   EXPECT_TRUE(runner.idle());
+}
+
+TEST(PlanRunner, IsntCompleteWhenAPeerWithdrewWhatItRead) {
+  ReadyGroup group(4);
+  Buffers buffers(100);
+  PlanRunner runner(AllReducePlan(0, 4, true, 100), nullptr);
+  group.withdrawn_by_peer = true;
+  ASSERT_TRUE(runner.Start(buffers.Context(&group)).ok());
+  EXPECT_EQ(runner.Advance(kBudget).status(), absl::AbortedError("rank 2 gave up"));
+  EXPECT_EQ(runner.Advance(kBudget).status(), absl::AbortedError("rank 2 gave up"));
+  EXPECT_EQ(group.open, 0);
+  EXPECT_EQ(group.withdrawals, 0);
 }
 
 TEST(PlanRunner, RefusesAContextThatLacksWhatThePlanNeeds) {

@@ -156,7 +156,7 @@ bool ReduceOften(spi::GroupTransport& group, int operations, spi::Publication pu
       if (peer == group.rank()) continue;
       while (!group.Reached(peer, 1, 0)) group.Wait(peer, 1, 0, std::chrono::milliseconds(1));
     }
-    group.End();
+    EXPECT_TRUE(group.End().ok());
     for (size_t j = 0; j < sum.size(); ++j) {
       const int64_t wanted = (i * 1000 + static_cast<int64_t>(j)) * size + size * (size - 1) / 2;
       if (sum[j] != wanted) return false;
@@ -219,7 +219,7 @@ TEST_F(ShmProcesses, PrivateMemoryOfAKilledPeerIsUnavailable) {
   EXPECT_EQ(dead.code(), absl::StatusCode::kUnavailable) << dead;
   EXPECT_NE(dead.message().find("rank 1"), absl::string_view::npos) << dead;
   group.Wait(1, 5, 0, std::chrono::milliseconds(1));  // bounded though nobody will signal
-  group.End();
+  EXPECT_TRUE(group.End().ok());
 }
 
 }  // namespace

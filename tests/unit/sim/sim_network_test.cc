@@ -100,7 +100,7 @@ TEST(SimNetwork, FindsReadsAfterTheAcknowledgementAndTheEnd) {
   std::vector<std::byte> memory(8), read(8);
   pair.BeginAndPublish(&memory);
   pair.Settle();
-  pair.groups[0]->End();
+  EXPECT_TRUE(pair.groups[0]->End().ok());
   EXPECT_TRUE(pair.groups[1]->ReadInto(0, Region::kInput, 0, 8, 0, read.data()).ok());
   EXPECT_THAT(pair.network.violations(), ElementsAre(HasSubstr("after the owner's end")));
   pair.groups[1]->Raise(1, 0);

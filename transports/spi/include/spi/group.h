@@ -82,7 +82,8 @@ class GroupTransport {
   virtual int rank() const = 0;  // in the group
   virtual int size() const = 0;
 
-  // Opens operation `operation.sequence`. Never waits. One operation at a time; End() closes it.
+  // Opens operation `operation.sequence`. Never waits. One operation at a time; End() or
+  // Withdraw() closes it.
   // RESOURCE_EXHAUSTED when the scratch can't be had.
   virtual absl::Status Begin(const GroupOperation& operation) = 0;
   virtual std::byte* scratch() = 0;  // between Begin and End
@@ -107,7 +108,12 @@ class GroupTransport {
   // After a reached signal by which that peer published.
   virtual uint64_t factor_bits(int peer) = 0;
 
-  virtual void End() = 0;
+  // Closes an operation that is complete here. ABORTED when a member whose memory we read in place
+  // has withdrawn it: the bytes may be of a later use of it.
+  virtual absl::Status End() = 0;
+  // Closes an operation that isn't complete and never will be; what it published in place is the
+  // caller's again. The group has no further operation.
+  virtual void Withdraw() = 0;
 
   // Blocks until Reached(peer, signal, round) may be true, Abort() is called or `timeout` passes
   // (spins first where cores allow; never longer than 1 ms in one call). Spurious returns are
