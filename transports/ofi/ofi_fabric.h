@@ -31,7 +31,7 @@ class OfiOperation {
 
 // Messages up to here travel as one frame and are copied once by their receiver; above it they are
 // announced, and written straight to their place.
-inline constexpr size_t kEagerBytes = 64 * 1024;
+inline constexpr size_t kEagerBytes = 128 * 1024;
 
 class OfiFabric final : public messaging::Fabric {
  public:

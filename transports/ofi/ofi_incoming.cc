@@ -8,7 +8,7 @@
 namespace phalanx::ofi {
 namespace {
 
-constexpr int kBuffers = 8;
+constexpr int kBuffers = 4;
 constexpr size_t kBufferBytes = sizeof(messaging::FrameHeader) + kEagerBytes;
 
 }  // namespace
