@@ -1,0 +1,226 @@
+#include "ordering/node_aggregator.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace phalanx::ordering {
+namespace {
+
+bool IsMember(const Roster& roster, const Lane& lane, int rank) {
+  const Ranks members = roster.MembersOf(lane);
+  return std::find(members.begin(), members.end(), rank) != members.end();
+}
+
+Schedule ProjectionOf(const Schedule& schedule, const Roster& roster, int rank) {
+  Schedule projection;
+  for (const Schedule::Entry& entry : schedule.entries) {
+    if (IsMember(roster, entry.lane, rank)) projection.entries.push_back(entry);
+  }
+  for (const Schedule::Base& base : schedule.bases) {
+    if (IsMember(roster, base.lane, rank)) projection.bases.push_back(base);
+  }
+  return projection;
+}
+
+}  // namespace
+
+NodeAggregator::NodeAggregator(const NodeSettings& settings, const Roster* roster)
+    : settings_(settings), roster_(roster) {
+  for (int rank = 0; rank < roster->ranks(); ++rank) {
+    if (roster->NodeOf(rank) == settings.node) ranks_.push_back(rank);
+  }
+}
+
+std::vector<NodeOutput> NodeAggregator::Step(const NodeInput& input) {
+  std::visit([this](const auto& value) { Handle(value); }, input);
+  return std::exchange(outputs_, {});
+}
+
+void NodeAggregator::Handle(const FromRank& from) {
+  const bool of_any_term = std::holds_alternative<Stalled>(from.report.body) ||
+                           std::holds_alternative<SnapshotPart>(from.report.body);
+  if (from.report.term != term_ && !of_any_term) return;
+  std::visit([&](const auto& body) { On(from.rank, body); }, from.report.body);
+}
+
+void NodeAggregator::Handle(const FromSequencer& from) {
+  const Order& order = from.order;
+  const bool begins_term = std::holds_alternative<Certify>(order.body) ||
+                           std::holds_alternative<Fence>(order.body) ||
+                           std::holds_alternative<Question>(order.body);
+  if (begins_term ? order.term <= term_ : order.term != term_) return;
+  if (begins_term) {
+    term_ = order.term;
+    EnterTerm();
+  }
+  std::visit([this](const auto& body) { On(body); }, order.body);
+}
+
+void NodeAggregator::Handle(const NodeTick& /*tick*/) { FlushLocalTickets(); }
+
+// --- from ranks
+// -------------------------------------------------------------------------------------
+
+void NodeAggregator::On(int rank, const Present& present) {
+  const auto [found, is_new] = merges_.try_emplace(present.op);
+  Merge& merge = found->second;
+  if (is_new) merge.first = {rank, present.signature};
+  if (merge.first.signature != present.signature) {
+    SendUp(Disagreement{present.op, merge.first, {rank, present.signature}});
+    return;
+  }
+  if (std::find(merge.present.begin(), merge.present.end(), rank) != merge.present.end()) return;
+  merge.present.push_back(rank);
+  merge.launched = merge.launched && present.launched;
+  Settle(present.op, &merge);
+}
+
+// Acts on an operation that all members on this node are present for.
+void NodeAggregator::Settle(const OpName& op, Merge* merge) {
+  if (static_cast<int>(merge->present.size()) < roster_->CountOn(op.lane, settings_.node)) return;
+  if (!IsLocal(op.lane) || certified_) {
+    merge->sent = true;
+    SendUp(Present{op, merge->first.signature, merge->launched, merge->first.rank});
+  } else if (!asked_) {
+    IssueLocal(op, merge->first.signature);
+  }
+}
+
+void NodeAggregator::On(int rank, const Done& done) {
+  const auto found = merges_.find(done.op);
+  if (found == merges_.end()) return;
+  Merge& merge = found->second;
+  merge.present.erase(std::remove(merge.present.begin(), merge.present.end(), rank),
+                      merge.present.end());
+  if (merge.sent) SendUp(Done{done.op});
+  merge.sent = false;
+  if (merge.present.empty()) merges_.erase(found);
+}
+
+void NodeAggregator::On(int rank, const Clear& /*clear*/) {
+  if (!clear_.insert(rank).second || clear_.size() < ranks_.size()) return;
+  SendUp(Clear{});
+}
+
+void NodeAggregator::On(int rank, const Held& held) {
+  for (const Ticket& ticket : held.tickets) held_.emplace(ticket.number, ticket.op);
+  if (!held_by_.insert(rank).second || held_by_.size() < ranks_.size()) return;
+  Held global;
+  for (const auto& [number, op] : held_) {
+    if (number.local == 0) global.tickets.push_back({number, {}, op});
+  }
+  SendUp(std::move(global));
+}
+
+// --- from the sequencer
+// -----------------------------------------------------------------------------
+
+void NodeAggregator::On(const Ticket& ticket) {
+  last_ = ticket.number;
+  PassTicket(ticket.number, ticket.op);
+}
+
+void NodeAggregator::On(const Certify& certify) {
+  certified_ = true;
+  for (const int rank : ranks_) {
+    SendDown(
+        rank,
+        Certify{std::make_shared<const Schedule>(ProjectionOf(*certify.schedule, *roster_, rank))});
+  }
+}
+
+void NodeAggregator::On(const Fence& fence) { SendAll(fence); }
+
+void NodeAggregator::On(const Question& question) {
+  asked_ = true;
+  held_.clear();
+  held_by_.clear();
+  SendAll(question);
+}
+
+// What was launched somewhere comes first, in the old order: the numbers say it.
+void NodeAggregator::On(const Resume& resume) {
+  if (!asked_) return;
+  asked_ = false;
+  std::map<TicketNumber, OpName> again;
+  for (const auto& [number, op] : held_) {
+    if (number.local != 0) again.emplace(number, op);
+  }
+  for (const Ticket& ticket : resume.tickets) again.emplace(ticket.number, ticket.op);
+  std::map<int, Resume> of_rank;
+  previous_.clear();
+  for (const auto& [number, op] : again) {
+    merges_.erase(op);
+    for (const int rank : ranks_) {
+      if (!IsMember(*roster_, op.lane, rank)) continue;
+      of_rank[rank].tickets.push_back({number, previous_[rank], op});
+      previous_[rank] = number;
+    }
+  }
+  for (const int rank : ranks_) SendDown(rank, of_rank[rank]);
+  last_ = {term_.epoch, 0, 0};
+  std::vector<OpName> waiting;
+  for (const auto& [op, merge] : merges_) {
+    if (IsLocal(op.lane)) waiting.push_back(op);
+  }
+  for (const OpName& op : waiting) Settle(op, &merges_.at(op));
+}
+
+void NodeAggregator::On(const AskSnapshot& ask) { SendAll(ask); }
+
+void NodeAggregator::On(const Verdict& verdict) { SendAll(verdict); }
+
+// ----------------------------------------------------------------------------------------------------
+
+bool NodeAggregator::IsLocal(const Lane& lane) const {
+  const Ranks members = roster_->MembersOf(lane);
+  return std::all_of(members.begin(), members.end(),
+                     [&](int rank) { return roster_->NodeOf(rank) == settings_.node; });
+}
+
+void NodeAggregator::IssueLocal(const OpName& op, const Signature& signature) {
+  last_.epoch = term_.epoch;
+  ++last_.local;
+  if (settings_.learns) {
+    log_.entries.push_back({op.lane, signature});
+    log_.sequences.push_back(op.sequence);
+  }
+  PassTicket(last_, OpName(op));
+}
+
+void NodeAggregator::PassTicket(const TicketNumber& number, const OpName& op) {
+  for (const int rank : ranks_) {
+    if (!IsMember(*roster_, op.lane, rank)) continue;
+    SendDown(rank, Ticket{number, previous_[rank], op});
+    previous_[rank] = number;
+  }
+  merges_.erase(op);
+}
+
+void NodeAggregator::EnterTerm() {
+  certified_ = false;
+  merges_.clear();
+  clear_.clear();
+  log_ = {};
+}
+
+void NodeAggregator::SendUp(ReportBody body) {
+  FlushLocalTickets();
+  outputs_.push_back(ToSequencer{Report{term_, std::move(body)}});
+}
+
+void NodeAggregator::FlushLocalTickets() {
+  if (log_.entries.empty()) return;
+  outputs_.push_back(ToSequencer{Report{term_, std::exchange(log_, {})}});
+}
+
+void NodeAggregator::SendDown(int rank, OrderBody body) {
+  outputs_.push_back(ToRank{rank, Order{term_, std::move(body)}});
+}
+
+void NodeAggregator::SendAll(const OrderBody& body) {
+  for (const int rank : ranks_) SendDown(rank, body);
+}
+
+}  // namespace phalanx::ordering
