@@ -1,0 +1,19 @@
+// Programs from seeds: correct ones, ones that deadlock, ones whose ranks disagree.
+#ifndef PHALANX_TESTS_SIMULATION_ORDERING_RANDOM_PROGRAM_H_
+#define PHALANX_TESTS_SIMULATION_ORDERING_RANDOM_PROGRAM_H_
+
+#include <cstdint>
+
+#include "program.h"
+#include "world.h"
+
+namespace phalanx::ordering::simulation {
+
+Program RandomProgram(uint64_t seed);
+
+// Delays, pauses, crashes and bounds that go with a seed.
+Options RandomOptions(uint64_t seed, bool adaptive);
+
+}  // namespace phalanx::ordering::simulation
+
+#endif  // PHALANX_TESTS_SIMULATION_ORDERING_RANDOM_PROGRAM_H_
