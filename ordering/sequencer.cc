@@ -103,15 +103,25 @@ void Sequencer::On(int node, const Clear& /*clear*/) {
   Learn();
 }
 
+bool Sequencer::MayCertify() const {
+  return settings_.adaptive && settings_.fewest_slots >= 2 && !certified_ && !asking_ &&
+         static_cast<int>(clear_.size()) == roster_->nodes();
+}
+
 void Sequencer::Learn() {
-  const bool may = settings_.adaptive && settings_.fewest_slots >= 2 && !certified_ && !asking_ &&
-                   static_cast<int>(clear_.size()) == roster_->nodes();
-  if (!may) return;
+  if (!MayCertify()) return;
   std::optional<Schedule> schedule = learner_.Find(iterations_);
-  if (!schedule.has_value() || !Foresees(*schedule)) return;
+  if (schedule.has_value() && Foresees(*schedule)) BeginSchedule(*std::move(schedule));
+}
+
+void Sequencer::Handle(const Suggest& suggest) {
+  if (MayCertify() && Foresees(suggest.schedule)) BeginSchedule(suggest.schedule);
+}
+
+void Sequencer::BeginSchedule(Schedule schedule) {
   certified_ = true;
   EnterTerm({term_.epoch, term_.generation + 1},
-            Certify{std::make_shared<const Schedule>(*std::move(schedule))});
+            Certify{std::make_shared<const Schedule>(std::move(schedule))});
 }
 
 // Whether all operations that wait would find their place in it.

@@ -24,7 +24,12 @@ struct NodeSaid {
   int node = 0;
   Report report;
 };
-using SequencerInput = std::variant<SequencerBegins, NodeSaid>;
+// The caller knows what will be repeated. Taken if speculation is possible and nothing else is
+// certified.
+struct Suggest {
+  Schedule schedule;
+};
+using SequencerInput = std::variant<SequencerBegins, NodeSaid, Suggest>;
 
 struct TellNode {
   int node = 0;
@@ -64,6 +69,7 @@ class Sequencer {
 
   void Handle(const SequencerBegins& begins);
   void Handle(const NodeSaid& said);
+  void Handle(const Suggest& suggest);
   void On(int node, const Present& present);
   void On(int node, const Done& done);
   void On(int node, const Diverged& diverged);
@@ -77,6 +83,8 @@ class Sequencer {
   bool IsPresentEverywhere(const OpName& op, const Pending& pending) const;
   void IssueTicket(const OpName& op, const Signature& signature);
   void Learn();
+  bool MayCertify() const;
+  void BeginSchedule(Schedule schedule);
   bool Foresees(const Schedule& schedule) const;
   void BeginFence();
   void EnterTerm(const Term& term, const OrderBody& body);

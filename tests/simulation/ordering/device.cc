@@ -59,9 +59,13 @@ void Device::Complete(uint64_t id) {
   ops_.erase(id);
   resident_.erase(id);
   auto& units = streams_[stream];
-  auto& unit = units.front();
-  unit.erase(std::find(unit.begin(), unit.end(), id));
-  if (unit.empty()) units.pop_front();
+  for (auto unit = units.begin(); unit != units.end(); ++unit) {
+    const auto found = std::find(unit->begin(), unit->end(), id);
+    if (found == unit->end()) continue;
+    unit->erase(found);
+    if (unit->empty()) units.erase(unit);
+    break;
+  }
   FillSlots();
   Reach(stream);
 }

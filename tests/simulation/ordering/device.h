@@ -18,7 +18,7 @@ class Device {
 
   void Issue(uint64_t id, uint32_t stream, bool beside);
   void Launch(uint64_t id);
-  void Complete(uint64_t id);
+  void Complete(uint64_t id);  // or it was aborted
   // By a wait for the whole device.
   void Hold() { ++holds_; }
   void Release();

@@ -14,6 +14,7 @@ std::string Compare(const Program& program, const Oracle& oracle, const Result& 
   }
   if (!result.verdict.has_value()) return "it hangs without a word";
   const Explanation& verdict = *result.verdict;
+  // The one thing that launching late can spoil.
   if (verdict.kind == Explanation::Kind::kDeviceWait && program.device_wait_holds) return "";
   if (oracle.completes()) {
     return absl::StrCat("some schedule completes it, but: ", ordering::Describe(verdict));
@@ -73,7 +74,7 @@ std::string JudgeSeed(uint64_t seed, Tally* tally) {
   const Program program = RandomProgram(seed);
   for (const bool adaptive : {false, true}) {
     Result result;
-    const std::string wrong = Judge(program, RandomOptions(seed, adaptive), &result);
+    const std::string wrong = Judge(program, RandomOptions(program, seed, adaptive), &result);
     Count(result, tally);
     if (wrong.empty()) continue;
     return absl::StrCat("seed ", seed, adaptive ? ", adaptive: " : ", strict: ", wrong,

@@ -42,6 +42,7 @@ bool Oracle::RunThread(int rank, size_t thread) {
   const Thread& code = program_.ranks[static_cast<size_t>(rank)][thread];
   if (at.at == code.size()) return false;
   const Instruction& instruction = code[at.at];
+  if (instruction.kind == Instruction::Kind::kStop) return false;
   if (instruction.kind != Instruction::Kind::kIssue) {
     if (!IsDone(rank, instruction, at)) return false;
     at.issued.emplace_back();
@@ -176,8 +177,16 @@ std::string Oracle::RefuteLine(const Line& line) const {
     case Line::Why::kDiffers:
       return Differs(line.op) ? "" : absl::StrCat(who, " is equal everywhere");
     case Line::Why::kBehind:
+      for (size_t i = 0; i < state.threads.size(); ++i) {
+        const Thread& code = program_.ranks[static_cast<size_t>(line.rank)][i];
+        const size_t at = state.threads[i].at;
+        if (at < code.size() && code[at].kind == Instruction::Kind::kStop) {
+          return found != state.ops.end() ? absl::StrCat(who, " was issued") : "";
+        }
+      }
+      return absl::StrCat(who, " isn't only late");
     case Line::Why::kDevice:
-      return absl::StrCat(who, " says nothing final");
+      return program_.device_wait_holds ? "" : absl::StrCat(who, " isn't held by the device");
   }
   return "";
 }
@@ -201,6 +210,7 @@ std::vector<OpName> Oracle::WaitsFor(const OpName& op) const {
       const ThreadState& thread = state.threads[i];
       if (thread.at == code.size()) continue;
       const Instruction& instruction = code[thread.at];
+      if (instruction.kind == Instruction::Kind::kStop) continue;
       if (instruction.kind == Instruction::Kind::kDeviceWait) {
         for (const auto& [other, instance] : state.ops) {
           if (!instance.complete) waited.push_back(other);

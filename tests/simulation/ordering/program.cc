@@ -69,7 +69,9 @@ class Parser {
 
   void One(const std::string& item, Thread* thread) {
     Instruction instruction;
-    if (item == "ds") {
+    if (item == "stop") {
+      instruction.kind = Instruction::Kind::kStop;
+    } else if (item == "ds") {
       instruction.kind = Instruction::Kind::kDeviceWait;
     } else if (absl::StartsWith(item, "hs")) {
       instruction.kind = Instruction::Kind::kHostWait;
@@ -141,6 +143,7 @@ class Parser {
     if (kind == "max") signature->reduce = ReduceOp::kMax;
     if (kind == "bf16") signature->type = DataType::kBfloat16;
     if (kind == "a2a") signature->kind = OpKind::kAllToAll;
+    if (kind == "split") signature->kind = OpKind::kSplit;
     if (absl::StartsWith(kind, "root")) {
       signature->kind = OpKind::kBroadcast;
       PHX_CHECK(absl::SimpleAtoi(kind.substr(4), &signature->root));
@@ -164,6 +167,7 @@ class Parser {
 };
 
 std::string Describe(const Instruction& instruction) {
+  if (instruction.kind == Instruction::Kind::kStop) return "stop";
   if (instruction.kind == Instruction::Kind::kDeviceWait) return "ds";
   if (instruction.kind == Instruction::Kind::kHostWait) {
     return absl::StrCat("hs[", instruction.target, "]");
@@ -209,6 +213,38 @@ std::string Describe(const Program& program) {
     absl::StrAppend(&text, "\n");
   }
   return text;
+}
+
+Schedule ScheduleOf(const Program& program, std::mt19937_64* random) {
+  std::map<OpName, std::pair<std::string, Signature>> ops;
+  for (const auto& threads : program.ranks) {
+    std::map<Lane, uint64_t> next;
+    for (const Thread& thread : threads) {
+      for (const Instruction& instruction : thread) {
+        for (const Call& call : instruction.calls) {
+          ops.emplace(OpName{call.lane, next[call.lane]++},
+                      std::make_pair(call.label, call.signature));
+        }
+      }
+    }
+  }
+  std::vector<OpName> order;
+  for (const auto& [op, what] : ops) order.push_back(op);
+  if (random != nullptr) {
+    std::shuffle(order.begin(), order.end(), *random);
+  } else {
+    std::stable_sort(order.begin(), order.end(), [&](const OpName& left, const OpName& right) {
+      return ops.at(left).first < ops.at(right).first;
+    });
+  }
+  Schedule schedule;
+  std::map<Lane, uint64_t> placed;
+  for (const OpName& op : order) {
+    const uint64_t sequence = placed[op.lane]++;
+    if (sequence == 0) schedule.bases.push_back({op.lane, 0});
+    schedule.entries.push_back({op.lane, ops.at({op.lane, sequence}).second});
+  }
+  return schedule;
 }
 
 }  // namespace phalanx::ordering::simulation

@@ -4,9 +4,11 @@
 #define PHALANX_TESTS_SIMULATION_ORDERING_PROGRAM_H_
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "ordering/messages.h"
 #include "ordering/names.h"
 #include "ordering/roster.h"
 #include "ordering/signature.h"
@@ -24,6 +26,7 @@ struct Instruction {
     kIssue,       // `calls`, on `stream`: one, or the parts of a group
     kHostWait,    // for the instruction `target` of the same thread
     kDeviceWait,  // for everything that the rank has issued
+    kStop,        // never comes back to the library
   };
   Kind kind = Kind::kIssue;
   std::vector<Call> calls;
@@ -50,11 +53,16 @@ struct Program {
 //   >1 <0    a send to rank 1, a receive from rank 0;  ~<0: beside what stands before it
 //   G{X;Y}/s0  a group;  hs: wait for the last instruction's result;  hsB: for B's;  ds: for the
 //   device 3*(…)    three times
-// %max: another reduction; %bf16: another type; %root1: a broadcast from rank 1; %a2a: all-to-all.
+// %max: another reduction; %bf16: another type; %root1: a broadcast from rank 1; %a2a: all-to-all;
+// %split: a split of the communicator.
 // All ranks are on one node until the caller says otherwise.
 Program Parse(const std::string& text);
 
 std::string Describe(const Program& program);
+
+// Everything that the program issues, each operation once, in the order of their labels; `random`
+// shuffles them. Operations of one lane stay in order.
+Schedule ScheduleOf(const Program& program, std::mt19937_64* random = nullptr);
 
 }  // namespace phalanx::ordering::simulation
 

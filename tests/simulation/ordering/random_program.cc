@@ -173,7 +173,7 @@ class Maker {
 
 Program RandomProgram(uint64_t seed) { return Maker(seed).Make(); }
 
-Options RandomOptions(uint64_t seed, bool adaptive) {
+Options RandomOptions(const Program& program, uint64_t seed, bool adaptive) {
   std::mt19937_64 random(seed * 2 + (adaptive ? 1 : 0));
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
@@ -185,6 +185,7 @@ Options RandomOptions(uint64_t seed, bool adaptive) {
   options.crashes = pick(0, 3) == 0 ? pick(1, 2) : 0;
   options.pauses = pick(0, 3) == 0 ? 0.1 : 0;
   options.run_ahead = pick(0, 3) == 0 ? 2 : 256;
+  if (adaptive && pick(0, 1) == 0) options.suggestion = ScheduleOf(program, &random);
   return options;
 }
 

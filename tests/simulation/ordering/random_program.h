@@ -11,8 +11,8 @@ namespace phalanx::ordering::simulation {
 
 Program RandomProgram(uint64_t seed);
 
-// Delays, pauses, crashes and bounds that go with a seed.
-Options RandomOptions(uint64_t seed, bool adaptive);
+// Delays, pauses, crashes, bounds and suggested schedules that go with a seed.
+Options RandomOptions(const Program& program, uint64_t seed, bool adaptive);
 
 }  // namespace phalanx::ordering::simulation
 

@@ -28,7 +28,7 @@ int Replay(uint64_t seed) {
   int failures = 0;
   for (const bool adaptive : {false, true}) {
     std::printf("--- %s\n", adaptive ? "adaptive" : "strict");
-    Options options = RandomOptions(seed, adaptive);
+    Options options = RandomOptions(program, seed, adaptive);
     options.trace = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
     Result result;
     const std::string wrong = Judge(program, options, &result);

@@ -39,6 +39,7 @@ World::~World() = default;
 
 Result World::Run() {
   StartSequencer(0);
+  if (options_.suggestion.has_value()) FeedSequencer(Suggest{*options_.suggestion});
   for (int rank = 0; rank < roster_.ranks(); ++rank) {
     Member& member = *members_[static_cast<size_t>(rank)];
     for (size_t thread = 0; thread < member.hosts.size(); ++thread) {
@@ -143,6 +144,7 @@ void World::RunHost(int rank, size_t thread) {
     return;
   }
   const Instruction& instruction = code[host.at];
+  if (instruction.kind == Instruction::Kind::kStop) return;
   if (instruction.kind == Instruction::Kind::kIssue) {
     if (member.queue.MustWait(now_ns_)) {
       At(100 * kMicrosecond, [this, rank, thread] { RunHost(rank, thread); });
@@ -246,6 +248,8 @@ void World::Feed(int rank, const QueueInput& input) {
       Deliver(&member.up, 10 * kMicrosecond, [this, node, rank, report] {
         FeedNode(node, FromRank{rank, report});
       });
+    } else if (const auto* failed = std::get_if<Failed>(&output)) {
+      member.device.Complete(failed->id);
     } else if (const auto* explained = std::get_if<Explained>(&output)) {
       result_.verdict = *explained->explanation;
     }

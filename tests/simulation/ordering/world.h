@@ -25,9 +25,10 @@ namespace phalanx::ordering::simulation {
 struct Options {
   uint64_t seed = 1;
   bool adaptive = false;
-  size_t iterations = 2;       // that make a schedule
-  bool certified_path = true;  // issues through TryLaunch
-  int crashes = 0;             // of the sequencer
+  size_t iterations = 2;               // that make a schedule
+  std::optional<Schedule> suggestion;  // certified from the beginning on
+  bool certified_path = true;          // issues through TryLaunch
+  int crashes = 0;                     // of the sequencer
   double pauses = 0;  // probability that a thread pauses for up to 20 ms between instructions
   uint64_t run_ahead = 256;
   std::function<void(const std::string&)> trace;  // a line for each thing that happens
