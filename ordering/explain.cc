@@ -23,35 +23,15 @@ std::optional<Explanation> ExplainBehind(const WaitGraph& graph) {
   return explanation;
 }
 
-// Present everywhere, and not launched where the device is held.
-std::optional<Explanation> ExplainDeviceWait(const Roster& roster, const WaitGraph& graph,
-                                             const std::map<int, RankSnapshot>& snapshots) {
-  Explanation explanation;
-  explanation.kind = Explanation::Kind::kDeviceWait;
-  for (const OpName& op : graph.ops()) {
-    for (const int rank : roster.MembersOf(op.lane)) {
-      const OpView* view = graph.Find(rank, op);
-      if (view == nullptr || !view->present || !snapshots.at(rank).device_held) continue;
-      Line line;
-      line.rank = rank;
-      line.why = Line::Why::kDevice;
-      line.op = op;
-      line.signature = view->signature;
-      line.stream = view->stream;
-      line.call_site = view->call_site;
-      explanation.lines.push_back(std::move(line));
-    }
-  }
-  if (explanation.lines.empty()) return std::nullopt;
-  return explanation;
-}
-
 Explanation ExplainStuck(const WaitGraph& graph) {
   Explanation explanation;
   explanation.lines = graph.ShortestCycle();
   if (!explanation.lines.empty()) {
     explanation.kind = Explanation::Kind::kCycle;
-    for (const Line& line : explanation.lines) explanation.aborted.push_back(line.op);
+    for (const Line& line : explanation.lines) {
+      explanation.aborted.push_back(line.op);
+      if (line.why == Line::Why::kDevice) explanation.kind = Explanation::Kind::kDeviceWait;
+    }
     return explanation;
   }
   // No cycle, so whatever is stuck waits in the end for somebody who will never come.
@@ -70,8 +50,6 @@ std::optional<Explanation> Explain(const Roster& roster,
                                    const std::map<int, RankSnapshot>& snapshots) {
   const WaitGraph graph(roster, snapshots);
   if (!graph.stuck().empty()) return ExplainStuck(graph);
-  std::optional<Explanation> device_wait = ExplainDeviceWait(roster, graph, snapshots);
-  if (device_wait.has_value()) return device_wait;
   return ExplainBehind(graph);
 }
 

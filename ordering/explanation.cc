@@ -58,7 +58,7 @@ std::string WhyOf(const Line& line) {
     case Line::Why::kBehind:
       return absl::StrCat("isn't issued yet (", line.behind, " behind)");
     case Line::Why::kDevice:
-      return "isn't launched: the device is held";
+      return absl::StrCat("isn't launched: the device is held by a wait for ", waits_for);
     case Line::Why::kDiffers:
       return "was issued with these arguments";
   }

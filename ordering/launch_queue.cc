@@ -25,6 +25,7 @@ uint32_t LaunchQueue::LaneOf(const Lane& lane) {
 
 void LaunchQueue::Handle(const Issue& issue) {
   LaneState& lane = lanes_[issue.lane];
+  if (Refuse(issue)) return;
   if (issue.stream >= streams_.size()) streams_.resize(static_cast<size_t>(issue.stream) + 1);
   StreamState& stream = streams_[issue.stream];
   if (!issue.beside) ++stream.unit;
@@ -49,6 +50,19 @@ void LaunchQueue::Handle(const Issue& issue) {
   issuing_ = issue.id;
   Advance();
   issuing_ = 0;
+}
+
+// A verdict has aborted the operation before it was issued here.
+bool LaunchQueue::Refuse(const Issue& issue) {
+  LaneState& lane = lanes_[issue.lane];
+  const auto found = refused_.find({lane.lane, lane.next});
+  if (found == refused_.end()) return false;
+  ++lane.next;
+  ++progress_;
+  if (certified_ && lane.scheduled) ++ahead_;
+  outputs_.push_back(Failed{issue.id, found->second});
+  Advance();
+  return true;
 }
 
 void LaunchQueue::Handle(const Reached& reached) {
@@ -128,7 +142,8 @@ bool LaunchQueue::MustWait(int64_t now_ns) {
 void LaunchQueue::Advance() {
   AdvanceTickets();
   if (certified_) AdvanceSchedule();
-  fast_ = certified_ && !diverged_ && run_.has_entries() && ahead_ == 0 && unlaunched_ == 0;
+  fast_ = certified_ && !diverged_ && refused_.empty() && run_.has_entries() && ahead_ == 0 &&
+          unlaunched_ == 0;
 }
 
 void LaunchQueue::AdvanceTickets() {
@@ -174,6 +189,7 @@ void LaunchQueue::LaunchOp(Op* op, bool speculative) {
   const bool on_user_stream = speculative && op->id == issuing_ && IsFirstUnlaunched(*op);
   op->launched = true;
   op->speculative = speculative;
+  op->launched_into_hold = DeviceIsHeld();
   if (speculative) {
     slots_.BeginSpeculation(op->stream, op->beside);
   } else {
@@ -203,6 +219,11 @@ void LaunchQueue::Forget(uint64_t id) {
   ids_.erase(op.name);
   ops_.erase(found);
   ++progress_;
+}
+
+bool LaunchQueue::DeviceIsHeld() const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const auto& thread) { return thread.second.waits.holds_device; });
 }
 
 LaunchQueue::Op* LaunchQueue::Find(const OpName& name) {

@@ -53,13 +53,15 @@ RankSnapshot LaunchQueue::TakeSnapshot() {
   RankSnapshot snapshot;
   snapshot.rank = settings_.rank;
   snapshot.progress = progress();
+  snapshot.device_held = DeviceIsHeld();
   for (const auto& [id, op] : ops_) {
+    const bool launched = op.launched && !(op.launched_into_hold && snapshot.device_held);
     snapshot.ops.push_back(
-        {op.name, op.signature, op.stream, op.unit, op.present, op.launched, op.call_site});
+        {op.name, op.signature, op.stream, op.unit, op.present, launched, op.call_site});
   }
   for (const auto& [index, thread] : threads_) {
     ThreadView view{thread.state, {}, thread.waits.device_wide};
-    snapshot.device_held = snapshot.device_held || thread.waits.holds_device;
+
     for (const uint64_t id : thread.waits.ids) {
       const auto found = ops_.find(id);
       if (found != ops_.end()) view.waits_for.push_back(found->second.name);

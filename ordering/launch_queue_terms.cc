@@ -70,6 +70,7 @@ void LaunchQueue::On(const Question& /*question*/) {
       --tickets_open_;
     }
   }
+  for (const auto& verdict : verdicts_) Send(Refused{verdict});
   // Presents go before, so that none of them can arrive after Resume.
   EnterAnnounced();
   Send(std::move(held));
@@ -91,13 +92,17 @@ void LaunchQueue::On(const Resume& resume) {
 void LaunchQueue::On(const AskSnapshot& ask) { Send(SnapshotPart{ask.round, TakeSnapshot()}); }
 
 void LaunchQueue::On(const Verdict& verdict) {
+  Spill();
+  if (!verdict.explanation->aborted.empty()) verdicts_.push_back(verdict.explanation);
   for (const OpName& name : verdict.explanation->aborted) {
+    refused_.emplace(name, verdict.explanation);
     const Op* op = Find(name);
     if (op == nullptr) continue;
     outputs_.push_back(Failed{op->id, verdict.explanation});
     Forget(op->id);
   }
   outputs_.push_back(Explained{verdict.explanation});
+  ReportClear();
   Advance();
 }
 

@@ -63,6 +63,7 @@ void NodeAggregator::Handle(const NodeTick& /*tick*/) { FlushLocalTickets(); }
 // -------------------------------------------------------------------------------------
 
 void NodeAggregator::On(int rank, const Present& present) {
+  if (refused_.count(present.op) > 0) return;  // the verdict is on its way to the rank
   const auto [found, is_new] = merges_.try_emplace(present.op);
   Merge& merge = found->second;
   if (is_new) merge.first = {rank, present.signature};
@@ -169,7 +170,13 @@ void NodeAggregator::On(const Resume& resume) {
 
 void NodeAggregator::On(const AskSnapshot& ask) { SendAll(ask); }
 
-void NodeAggregator::On(const Verdict& verdict) { SendAll(verdict); }
+void NodeAggregator::On(const Verdict& verdict) {
+  for (const OpName& op : verdict.explanation->aborted) {
+    refused_.insert(op);
+    merges_.erase(op);
+  }
+  SendAll(verdict);
+}
 
 // ----------------------------------------------------------------------------------------------------
 

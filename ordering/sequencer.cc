@@ -45,6 +45,7 @@ void Sequencer::Handle(const NodeSaid& said) {
 // ----------------------------------------------------------------------------------------
 
 void Sequencer::On(int node, const Present& present) {
+  if (refused_.count(present.op) > 0) return;
   const auto [found, is_new] = pending_.try_emplace(present.op);
   Pending& pending = found->second;
   const Party party{present.rank, present.signature};
@@ -217,10 +218,14 @@ void Sequencer::On(int /*node*/, const SnapshotPart& part) {
   if (explanation.has_value()) ConcludeWith(*std::move(explanation));
 }
 
+void Sequencer::On(int /*node*/, const Refused& refused) { ConcludeWith(*refused.explanation); }
+
 void Sequencer::ConcludeWith(Explanation explanation) {
-  std::string text = Describe(explanation);
-  if (text == last_conclusion_) return;
-  last_conclusion_ = std::move(text);
+  if (!conclusions_.insert(Describe(explanation)).second) return;
+  for (const OpName& op : explanation.aborted) {
+    refused_.insert(op);
+    pending_.erase(op);
+  }
   const auto shared = std::make_shared<const Explanation>(std::move(explanation));
   outputs_.push_back(Conclude{shared});
   TellAll(Verdict{shared});

@@ -57,13 +57,25 @@ bool WaitGraph::IsComplete(const OpName& op, int rank) const {
 
 bool WaitGraph::CanComplete(const OpName& op) const {
   const Ranks members = roster_.MembersOf(op.lane);
-  return std::all_of(members.begin(), members.end(),
-                     [&](int rank) { return CanBePresent(op, rank); });
+  return std::all_of(members.begin(), members.end(), [&](int rank) { return CanRun(op, rank); });
 }
 
-bool WaitGraph::CanBePresent(const OpName& op, int rank) const {
+bool WaitGraph::IsHeld(int rank) const {
+  const RankSnapshot& snapshot = snapshots_.at(rank);
+  if (!snapshot.device_held) return false;
+  return std::any_of(snapshot.threads.begin(), snapshot.threads.end(),
+                     [this](const ThreadView& thread) {
+                       return thread.device_wide &&
+                              std::any_of(thread.waits_for.begin(), thread.waits_for.end(),
+                                          [this](const OpName& waited) { return IsStuck(waited); });
+                     });
+}
+
+// Whether the operation is or can become present and launched on the rank.
+bool WaitGraph::CanRun(const OpName& op, int rank) const {
   const OpView* view = Find(rank, op);
   if (view == nullptr) return IsComplete(op, rank) || CanIssue(rank);
+  if (!view->launched && IsHeld(rank)) return false;
   if (view->present) return true;
   const auto& before = streams_.at({rank, view->stream});
   return std::none_of(before.begin(), before.end(), [&](const OpView* other) {
@@ -84,7 +96,7 @@ bool WaitGraph::CanIssue(int rank) const {
 std::vector<Line> WaitGraph::ReasonsOf(const OpName& op) const {
   std::vector<Line> lines;
   for (const int rank : roster_.MembersOf(op.lane)) {
-    if (CanBePresent(op, rank)) continue;
+    if (CanRun(op, rank)) continue;
     const OpView* view = Find(rank, op);
     const size_t had = lines.size();
     if (view != nullptr) {
@@ -93,6 +105,7 @@ std::vector<Line> WaitGraph::ReasonsOf(const OpName& op) const {
         lines.push_back(LineOf(rank, Line::Why::kStream, op, view));
         lines.back().waits_for = other->name;
       }
+      if (!view->launched) AddDeviceReasons(rank, *view, &lines);
       continue;
     }
     for (const ThreadView& thread : snapshots_.at(rank).threads) {
@@ -105,6 +118,18 @@ std::vector<Line> WaitGraph::ReasonsOf(const OpName& op) const {
     if (lines.size() == had) lines.push_back(LineOf(rank, Line::Why::kAbsent, op, nullptr));
   }
   return lines;
+}
+
+void WaitGraph::AddDeviceReasons(int rank, const OpView& view, std::vector<Line>* lines) const {
+  if (!IsHeld(rank)) return;
+  for (const ThreadView& thread : snapshots_.at(rank).threads) {
+    if (!thread.device_wide) continue;
+    for (const OpName& waited : thread.waits_for) {
+      if (!IsStuck(waited)) continue;
+      lines->push_back(LineOf(rank, Line::Why::kDevice, view.name, &view));
+      lines->back().waits_for = waited;
+    }
+  }
 }
 
 std::vector<Line> WaitGraph::MissingFrom(const OpName& op) const {
@@ -125,7 +150,7 @@ std::vector<Line> WaitGraph::ShortestCycle() const {
     std::vector<Line> cycle = CycleThrough(op);
     if (cycle.empty() || (!shortest.empty() && cycle.size() >= shortest.size())) continue;
     shortest = std::move(cycle);
-    if (shortest.size() <= 2) break;  // nothing waits for itself
+    if (shortest.size() == 1) break;
   }
   return shortest;
 }

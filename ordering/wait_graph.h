@@ -12,8 +12,8 @@
 
 namespace phalanx::ordering {
 
-// Launching isn't part of it: whatever is present on all members completes, so only streams, hosts
-// and missing peers can be waited for.
+// Slots and tickets aren't part of it: what is present on all members gets them, so only streams,
+// hosts, missing peers and devices that are held can be waited for.
 class WaitGraph {
  public:
   WaitGraph(const Roster& roster, const std::map<int, RankSnapshot>& snapshots);
@@ -37,10 +37,13 @@ class WaitGraph {
 
  private:
   bool CanComplete(const OpName& op) const;
-  bool CanBePresent(const OpName& op, int rank) const;
+  bool CanRun(const OpName& op, int rank) const;
+  // By a device-wide wait that something stuck keeps from ending.
+  bool IsHeld(int rank) const;
   bool CanIssue(int rank) const;
   bool IsStuck(const OpName& op) const { return stuck_.contains(op); }
   bool IsComplete(const OpName& op, int rank) const;
+  void AddDeviceReasons(int rank, const OpView& view, std::vector<Explanation::Line>* lines) const;
   std::vector<Explanation::Line> CycleThrough(const OpName& start) const;
 
   const Roster& roster_;

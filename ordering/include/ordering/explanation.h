@@ -25,7 +25,7 @@ struct Explanation {
     kAbsentRank,  // a rank issues an operation no more
     kRankBehind,  // a rank is alive and hasn't issued an operation yet
     kMismatch,    // members of an operation disagree
-    kDeviceWait,  // a wait for the whole device keeps an operation from being launched
+    kDeviceWait,  // a cycle that a wait for the whole device is part of
   };
   // On `rank`, `op` can't happen before `waits_for`.
   struct Line {
@@ -34,7 +34,7 @@ struct Explanation {
       kHost,     // not issued, since the host waits for it
       kAbsent,   // not issued, and nothing is left that would
       kBehind,   // not issued yet
-      kDevice,   // the device is held by a wait for everything on it
+      kDevice,   // not launched, since the device is held by a wait for it among others
       kDiffers,  // issued with this signature
     };
     int rank = -1;
@@ -48,7 +48,7 @@ struct Explanation {
   };
 
   Kind kind = Kind::kCycle;
-  // kCycle: each waits for the next one's operation, the last for the first one's.
+  // kCycle, kDeviceWait: each waits for the next one's operation, the last for the first one's.
   std::vector<Line> lines;
   std::optional<Difference> difference;  // kMismatch: between the first two lines
   std::vector<OpName> aborted;

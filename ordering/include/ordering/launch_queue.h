@@ -149,8 +149,9 @@ class LaunchQueue {
     bool launched = false;
     bool speculative = false;  // launched without a ticket
     bool ticketed = false;
-    TicketNumber number;    // if ticketed
-    bool reported = false;  // Present was sent in this term
+    TicketNumber number;              // if ticketed
+    bool reported = false;            // Present was sent in this term
+    bool launched_into_hold = false;  // while a device-wide wait held launches back
     std::string call_site;
   };
   struct ThreadState {
@@ -188,6 +189,7 @@ class LaunchQueue {
   void LaunchOp(Op* op, bool speculative);
   void Forget(uint64_t id);
 
+  bool Refuse(const Issue& issue);
   void CheckForeseen(const Op& op);
   void EnterAnnounced();
   void Spill();
@@ -198,6 +200,7 @@ class LaunchQueue {
   void Send(ReportBody body);
 
   Op* Find(const OpName& name);
+  bool DeviceIsHeld() const;
   RankSnapshot TakeSnapshot();
   uint64_t progress() const { return progress_ + run_.launched() + run_completions_; }
 
@@ -216,6 +219,8 @@ class LaunchQueue {
   std::map<uint64_t, Op> ops_;  // incomplete, by id: in the order of issue; without those in run_
   absl::flat_hash_map<OpName, uint64_t> ids_;  // of ops_
   absl::flat_hash_map<Lane, uint32_t> lane_indices_;
+  std::vector<std::shared_ptr<const Explanation>> verdicts_;
+  absl::flat_hash_map<OpName, std::shared_ptr<const Explanation>> refused_;  // by a verdict
   std::vector<StreamState> streams_;
   std::deque<Ticket> tickets_;               // whose turn hasn't come
   uint64_t tickets_open_ = 0;                // ticketed operations that are incomplete

@@ -101,8 +101,14 @@ struct SnapshotPart {
   RankSnapshot snapshot;
 };
 
+// A verdict that was carried out here, for a new sequencer: the one before may have died telling
+// it.
+struct Refused {
+  std::shared_ptr<const Explanation> explanation;
+};
+
 using ReportBody = std::variant<Present, Done, Diverged, Clear, Held, LocalTickets, Disagreement,
-                                Stalled, SnapshotPart>;
+                                Stalled, SnapshotPart, Refused>;
 struct Report {
   Term term;
   ReportBody body;
@@ -126,7 +132,8 @@ struct Resume {
 struct AskSnapshot {
   uint64_t round = 0;
 };
-// The operations it names are aborted.
+// The operations it names are aborted: each rank aborts those that it has and refuses those that it
+// issues later, so that none is complete on one member and aborted on another.
 struct Verdict {
   std::shared_ptr<const Explanation> explanation;
 };

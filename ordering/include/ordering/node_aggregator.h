@@ -103,6 +103,7 @@ class NodeAggregator {
   std::set<int> clear_;
   std::set<int> held_by_;
   std::map<TicketNumber, OpName> held_;
+  std::set<OpName> refused_;  // by a verdict
   LocalTickets log_;
   std::vector<NodeOutput> outputs_;
 };

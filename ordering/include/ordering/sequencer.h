@@ -79,6 +79,7 @@ class Sequencer {
   void On(int node, const Disagreement& disagreement);
   void On(int node, const Stalled& stalled);
   void On(int node, const SnapshotPart& part);
+  void On(int node, const Refused& refused);
 
   bool IsPresentEverywhere(const OpName& op, const Pending& pending) const;
   void IssueTicket(const OpName& op, const Signature& signature);
@@ -110,7 +111,8 @@ class Sequencer {
   uint64_t round_ = 0;                  // of snapshots
   std::map<int, RankSnapshot> parts_;   // of this round, by rank
   std::map<int, RankSnapshot> before_;  // of the round before, if it was complete
-  std::string last_conclusion_;
+  std::set<std::string> conclusions_;
+  std::set<OpName> refused_;
   std::vector<SequencerOutput> outputs_;
 };
 

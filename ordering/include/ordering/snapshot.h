@@ -18,7 +18,7 @@ struct OpView {
   uint32_t stream = 0;
   uint64_t unit = 0;  // place of its unit in the stream: smaller ones come first
   bool present = false;
-  bool launched = false;
+  bool launched = false;  // and not kept from the device by a device-wide wait
   std::string call_site;  // empty when unknown
 };
 

@@ -7,13 +7,18 @@
 namespace phalanx::ordering::simulation {
 namespace {
 
-std::string Compare(const Program& program, const Oracle& oracle, const Result& result) {
+std::string Compare(const Program& program, const Options& options, const Oracle& oracle,
+                    const Result& result) {
   if (!result.violation.empty()) return result.violation;
   if (result.completed) {
     return oracle.completes() ? "" : "it completed, which no schedule can";
   }
   if (!result.verdict.has_value()) return "it hangs without a word";
   const Explanation& verdict = *result.verdict;
+  const bool aborts = !verdict.aborted.empty();
+  if (aborts && options.goes_on && !result.finished && !result.last_is_absence) {
+    return "it hangs after a verdict";
+  }
   // The one thing that launching late can spoil.
   if (verdict.kind == Explanation::Kind::kDeviceWait && program.device_wait_holds) return "";
   if (oracle.completes()) {
@@ -65,7 +70,7 @@ std::string Judge(const Program& program, const Options& options, Result* result
   World world(program, options);
   const Result outcome = world.Run();
   if (result != nullptr) *result = outcome;
-  const std::string wrong = Compare(program, oracle, outcome);
+  const std::string wrong = Compare(program, options, oracle, outcome);
   if (wrong.empty()) return "";
   return absl::StrCat(wrong, outcome.waits.empty() ? "" : "\nincomplete:\n", outcome.waits);
 }

@@ -185,6 +185,7 @@ Options RandomOptions(const Program& program, uint64_t seed, bool adaptive) {
   options.crashes = pick(0, 3) == 0 ? pick(1, 2) : 0;
   options.pauses = pick(0, 3) == 0 ? 0.1 : 0;
   options.run_ahead = pick(0, 3) == 0 ? 2 : 256;
+  options.goes_on = pick(0, 2) == 0;
   if (adaptive && pick(0, 1) == 0) options.suggestion = ScheduleOf(program, &random);
   return options;
 }

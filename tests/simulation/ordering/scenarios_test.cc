@@ -224,6 +224,25 @@ TEST(ScenarioTest, HostsWaitInOppositeOrders) {
       });
 }
 
+// Both ranks' second operation was aborted before it is issued.
+TEST(ScenarioTest, HostsGoOnAfterAVerdict) {
+  const Program program = WithSlots("r0 A; hs; B; hs; C; hs | r1 B; hs; A; hs; C; hs", 2, {0, 1});
+  for (const bool adaptive : {false, true}) {
+    for (uint64_t seed = 1; seed <= kTimings; ++seed) {
+      Options options;
+      options.seed = seed;
+      options.adaptive = adaptive;
+      options.goes_on = true;
+      Result result;
+      ASSERT_EQ(Judge(program, options, &result), "") << "timing " << seed;
+      EXPECT_TRUE(result.finished);
+      EXPECT_FALSE(result.completed);
+      ASSERT_TRUE(result.verdict.has_value());
+      EXPECT_EQ(result.verdict->aborted.size(), 2U);
+    }
+  }
+}
+
 TEST(ScenarioTest, LearnedOrderIsLeft) {
   const std::string loop = "8*(A/s0; B/s1; hsA; hsB)";
   for (const int slots : {2, 3}) {

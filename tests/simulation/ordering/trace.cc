@@ -45,6 +45,7 @@ struct ReportText {
   std::string operator()(const Stalled& stalled) const {
     return absl::StrCat("rank ", stalled.rank, " stalls");
   }
+  std::string operator()(const Refused& /*refused*/) const { return "refused by a verdict"; }
   std::string operator()(const SnapshotPart& part) const {
     return absl::StrCat("snapshot of rank ", part.snapshot.rank);
   }

@@ -60,8 +60,10 @@ Result World::Run() {
     now_ns_ = event.at_ns;
     event.what();
   }
-  result_.completed = std::all_of(members_.begin(), members_.end(),
-                                  [](const auto& member) { return member->IsFinished(); });
+  result_.finished = IsFinished();
+  result_.completed =
+      result_.finished && std::all_of(members_.begin(), members_.end(),
+                                      [](const auto& member) { return member->aborted.empty(); });
   for (int rank = 0; rank < roster_.ranks(); ++rank) {
     const Member& member = *members_[static_cast<size_t>(rank)];
     for (const uint64_t id : member.device.Incomplete()) {
@@ -72,14 +74,20 @@ Result World::Run() {
   }
   if (sequencer_ != nullptr) result_.fences += sequencer_->fences();
   CheckOrder();
+  CheckAborts();
   return result_;
 }
 
 bool World::IsOver() const {
   if (!result_.violation.empty()) return true;
-  if (result_.verdict.has_value() && result_.verdict->kind != Explanation::Kind::kRankBehind) {
+  if (result_.verdict.has_value() && !options_.goes_on &&
+      result_.verdict->kind != Explanation::Kind::kRankBehind) {
     return true;
   }
+  return IsFinished();
+}
+
+bool World::IsFinished() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const auto& member) { return member->IsFinished(); });
 }
@@ -250,8 +258,15 @@ void World::Feed(int rank, const QueueInput& input) {
       });
     } else if (const auto* failed = std::get_if<Failed>(&output)) {
       member.device.Complete(failed->id);
+      member.aborted.insert(member.ops.at(failed->id).name);
+      WakeHosts(rank);
     } else if (const auto* explained = std::get_if<Explained>(&output)) {
-      result_.verdict = *explained->explanation;
+      const Explanation::Kind kind = explained->explanation->kind;
+      result_.last_is_absence =
+          kind == Explanation::Kind::kAbsentRank || kind == Explanation::Kind::kRankBehind;
+      if (!result_.verdict.has_value() || result_.verdict->kind == Explanation::Kind::kRankBehind) {
+        result_.verdict = *explained->explanation;
+      }
     }
   }
   Settle(rank);
@@ -362,6 +377,7 @@ void World::Execute(const OpName& op) {
 void World::Complete(int rank, uint64_t id) {
   Member& member = *members_[static_cast<size_t>(rank)];
   Trace([&] { return absl::StrCat("rank ", rank, " completes ", NameOf(rank, id)); });
+  member.completed.insert(member.ops.at(id).name);
   member.device.Complete(id);
   const auto position = member.positions.find(id);
   if (position == member.positions.end() || !member.queue.CompleteLaunched(position->second)) {
@@ -369,6 +385,19 @@ void World::Complete(int rank, uint64_t id) {
   }
   Settle(rank);
   WakeHosts(rank);
+}
+
+// Nothing is complete on one member and aborted on another.
+void World::CheckAborts() {
+  std::set<OpName> completed;
+  for (const auto& member : members_)
+    completed.insert(member->completed.begin(), member->completed.end());
+  for (const auto& member : members_) {
+    for (const OpName& op : member->aborted) {
+      if (completed.count(op) > 0)
+        Violate("complete here, aborted there: " + ordering::Describe(op));
+    }
+  }
 }
 
 // There is one order that all devices' tickets follow.

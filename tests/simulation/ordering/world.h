@@ -31,14 +31,18 @@ struct Options {
   int crashes = 0;                     // of the sequencer
   double pauses = 0;  // probability that a thread pauses for up to 20 ms between instructions
   uint64_t run_ahead = 256;
+  bool goes_on = false;  // after a verdict: hosts see their operations fail, and continue
   std::function<void(const std::string&)> trace;  // a line for each thing that happens
 };
 
 struct Result {
   bool completed = false;
-  std::optional<Explanation> verdict;  // the last; final unless a rank is only behind
-  std::string violation;               // of what must hold whatever the program is
-  std::string waits;                   // what was incomplete at the end
+  // The first that is more than that a rank is behind; without one, the last.
+  std::optional<Explanation> verdict;
+  bool last_is_absence = false;  // the last verdict is about a rank that doesn't come
+  bool finished = false;         // all threads and operations ended, some perhaps aborted
+  std::string violation;         // of what must hold whatever the program is
+  std::string waits;             // what was incomplete at the end
   uint64_t tickets = 0;
   uint64_t fences = 0;
   uint64_t certified_launches = 0;  // by speculation
@@ -93,6 +97,8 @@ class World {
   void CheckOrder();
 
   bool IsOver() const;
+  bool IsFinished() const;
+  void CheckAborts();
   void Violate(const std::string& what);
   void Trace(const std::function<std::string()>& line);
   std::string NameOf(int rank, uint64_t id) const;

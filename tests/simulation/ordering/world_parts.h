@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,9 @@ struct World::Member {
   std::map<uint64_t, Op> ops;  // all, by id
   std::map<OpName, uint64_t> ids;
   std::map<uint64_t, int64_t> positions;  // of those that took the certified path
-  std::vector<OpName> ticketed;           // launched by ticket, in order
+  std::set<OpName> completed;
+  std::set<OpName> aborted;
+  std::vector<OpName> ticketed;  // launched by ticket, in order
   Link up;
   Link down;
 };
