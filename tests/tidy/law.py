@@ -35,7 +35,7 @@ ROOMS = {
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Microbenchmarks of single rooms.
-    "stress/benchmarks": {"phalanx", "stress", "device"},
+    "stress/benchmarks": {"phalanx", "stress", "device", "ordering"},
 }
 
 # Folders that test everything and so may include everything.

@@ -23,6 +23,7 @@ class Device {
   void Hold() { ++holds_; }
   void Release();
 
+  bool IsPresent(uint64_t id) const { return ops_.at(id).present; }
   bool IsResident(uint64_t id) const { return resident_.count(id) > 0; }
   bool IsComplete(uint64_t id) const { return ops_.count(id) == 0; }
   std::vector<uint64_t> Incomplete() const;

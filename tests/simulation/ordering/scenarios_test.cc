@@ -260,6 +260,26 @@ TEST(ScenarioTest, LearnedOrderIsLeft) {
   }
 }
 
+// Pauses of up to 20 ms between any two instructions of any rank are no reason to leave the
+// schedule.
+TEST(ScenarioTest, LoopWithPausesStaysCertified) {
+  const std::string loop = "60*(A/s0; B/s1; hsA; hsB)";
+  for (const int slots : {2, 3}) {
+    const Program program =
+        WithSlots(absl::StrCat("r0 ", loop, " | r1 ", loop, " | r2 ", loop), slots, {0, 0, 1});
+    for (uint64_t seed = 1; seed <= kTimings; ++seed) {
+      Options options;
+      options.seed = seed;
+      options.adaptive = true;
+      options.pauses = 0.1;
+      Result result;
+      ASSERT_EQ(Judge(program, options, &result), "");
+      EXPECT_EQ(result.fences, 0U) << slots << " slots, timing " << seed;
+      EXPECT_GT(result.certified_launches, 300U) << "of 360";
+    }
+  }
+}
+
 TEST(ScenarioTest, GraphsReplayedInOppositeOrders) {
   ExpectCompletesAnywhere("r0 10*(A@a/s0; A@b/s1); hs | r1 10*(A@b/s1; A@a/s0); hs");
 }

@@ -249,6 +249,10 @@ void World::Feed(int rank, const QueueInput& input) {
       } else {
         ++result_.certified_launches;
       }
+      // Chained to its stream by an event, it couldn't be taken back.
+      if (!launch->on_user_stream && !member.device.IsPresent(launch->id)) {
+        Violate("launched beside its stream before that had reached it");
+      }
       member.device.Launch(launch->id);
     } else if (const auto* up = std::get_if<ToNode>(&output)) {
       const Report report = up->report;
