@@ -1,0 +1,133 @@
+"""What is checked: programs with limits for the protocol, and for each broken variant what breaks it."""
+
+import itertools
+from dataclasses import dataclass
+
+import programs
+from programs import Limits
+
+ONE_NODE_EACH, FIRST_TWO_TOGETHER = (0, 1, 2), (0, 0, 1)
+
+
+@dataclass(frozen=True)
+class Case:
+    program: programs.Program
+    limits: Limits
+    nodes: tuple = ONE_NODE_EACH
+
+
+def case(line, nodes=ONE_NODE_EACH, **limits):
+    return Case(programs.parse(line), Limits(**limits), nodes)
+
+
+RUN_AHEAD = "r0 A/s0; B/s0; C/s1; D/s1 · r1 C/s1; D/s1; A/s0; B/s0"
+LOCAL = "r0 L/s0; G/s1 · r1 L/s0; G/s1 · r2 G"
+GROUP = "r0 G{X;Y}/s0; Z/s1 · r1 X; Z; Y"
+CROSSED = "r0 A/s0; B/s1 · r1 B/s0; A/s1"
+
+# Programs that broke an earlier draft of the protocol.
+HISTORIC = [
+    "r0 A/s0; G/s1 · r1 G/s0; A/s0",
+    "r0 A · r1 B; hsB; A · r2 B",
+    "r0 B · r1 B/s0; A/s0 · r2 A",
+    "r0 C/s0; A/s0 · r1 A/s1; C/s2",
+    GROUP,
+    "r0 A/s0; B/s1 · r1 B/s1; hsB; A/s0",
+]
+
+# What else a rule was made for.
+OTHERS = [
+    CROSSED,
+    "r0 G{P;Q} · r1 G{Q;P}",                          # adjacent send and receive, both ways round
+    "r0 A/s0; B/s1 · r1 B/s0; A/s1 · unscheduled A",  # the program has changed since it was learned
+    "r0 B/s0; C/s1 · r1 C/s0; B/s1 · absent r0 A · absent r1 A",  # an entry that nobody issues any more
+]
+
+# Not completable: they end by an abort that all ranks agree on.
+HOPELESS = [
+    "r0 A; hsA; B · r1 B; hsB; A",
+    "r0 A/s0; B/s0 · r1 B/s0; A/s0",
+    "r0 A; B · r1 A · absent r1 B",
+    "r0 A; hsA; B · r1 B; hsB; A; C · r2 C",
+]
+
+RINGS = [
+    "r0 A/s0; B/s1 · r1 B/s0; C/s1 · r2 C/s0; A/s1",
+    "r0 B/s0; A/s1 · r1 C/s0; B/s1 · r2 A/s0; C/s1",
+]
+
+
+def quick():
+    """In a test: everything small, a fence and a crash at every moment."""
+    for line in HISTORIC + OTHERS + HOPELESS:
+        yield case(line, slots=1, crashes=1)
+        yield case(line, slots=2, crashes=1)
+        yield case(line, slots=3, fences=1)
+    for line in HISTORIC[:4] + [CROSSED]:
+        yield case(line, slots=2, crashes=1, lessons=1)
+        yield case(line, slots=2, lessons=1, hesitate=1)
+    for line in RINGS:
+        yield case(line, slots=1, crashes=1)
+        yield case(line, slots=2, fences=1)
+    yield case(LOCAL, FIRST_TWO_TOGETHER, slots=1, crashes=1)
+    yield case(LOCAL, FIRST_TWO_TOGETHER, slots=2, crashes=1)
+    yield case(RUN_AHEAD, slots=2, run_ahead=2)
+    yield case(RUN_AHEAD, slots=1, run_ahead=2, crashes=1)
+
+
+def thorough():
+    """By hand: the same programs with every fault at once."""
+    for line in HISTORIC + OTHERS + HOPELESS:
+        for slots in (1, 2, 3):
+            yield case(line, slots=slots, crashes=2, lessons=1, hesitate=1)
+    for line in RINGS + [LOCAL]:
+        for slots in (1, 2, 3):
+            yield case(line, slots=slots, crashes=1)
+        yield case(line, slots=2, lessons=1)
+    for slots in (1, 2, 3):
+        yield case(LOCAL, FIRST_TWO_TOGETHER, slots=slots, crashes=2, lessons=1)
+        yield case(RUN_AHEAD, slots=slots, run_ahead=2)
+
+
+def exhaustive(limits):
+    """All completable programs of two ranks that issue three ops each."""
+    for program in programs.two_ranks(3):
+        yield Case(program, limits)
+
+
+def sampled(shape, number, limits):
+    """Random completable programs of a shape (ranks, ops), the same ones each time."""
+    for program in programs.random_programs(*shape, number, seed=1):
+        yield Case(program, limits)
+
+
+def quick_families():
+    limits = Limits(slots=2)
+    yield f"each 100th of 2 ranks x 3 ops, {limits}", itertools.islice(exhaustive(limits), 0, None, 100)
+    for limits in (Limits(slots=1, crashes=1), Limits(slots=2)):
+        yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 40, limits)
+
+
+def families():
+    for limits in (Limits(slots=1, crashes=1), Limits(slots=2), Limits(slots=3),
+                   Limits(slots=2, adaptive=0, crashes=1)):
+        yield f"all of 2 ranks x 3 ops, {limits}", exhaustive(limits)
+        yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 400, limits)
+        yield f"random, 2 ranks x 4 ops, {limits}", sampled((2, 4), 200, limits)
+    for limits in (Limits(slots=2, fences=0, crashes=1), Limits(slots=2, lessons=1)):
+        yield f"all of 2 ranks x 3 ops, {limits}", exhaustive(limits)
+
+
+# Name of the switch -> cases of which each must break it.
+BROKEN = {
+    "NO_RESERVED_SLOT": [case("r0 A/s0; B/s1; C/s2 · r1 C/s0; hsC; B/s0; A/s0", fences=0)],
+    "OWED_IN_SCHEDULE_ORDER": [case(line) for line in HISTORIC[:3]],
+    "GROUP_AS_UNIT": [case(GROUP, slots=1)],
+    "TWO_SOURCES": [case(LOCAL, FIRST_TWO_TOGETHER, slots=1)],
+    "HIGH_WATER_MARK": [case(CROSSED, crashes=1)],
+    "HARD_RUN_AHEAD": [case(RUN_AHEAD, run_ahead=2)],
+    "QUESTION_IS_NO_FENCE": [case(CROSSED, slots=1, crashes=1)],
+    "NEW_BEFORE_OLD": [case(CROSSED, slots=1, crashes=1)],
+    "FENCE_ON_MISSING_HEAD": [case(HISTORIC[3], fences=0)],
+    "END_IS_WRONG": [case(HISTORIC[0])],
+}
