@@ -84,7 +84,9 @@ class Verifier:
             return "{" + ", ".join(names) + "}"
 
         steps = self._pan(case, "-r", "ordering.pml.trail").splitlines()
-        steps = [step for step in steps if re.match(r"(r\d|ticket|fence|schedule|the seq|epoch) ?", step)]
+        steps = [step for step in steps
+                 if re.match(r"r\d |ticket |fence|schedule|the sequencer |epoch |nothing moves", step)
+                 and not step.endswith("issues set 0")]  # the host only goes on
         text = "\n".join("    " + step for step in steps)
         text = re.sub(r"set (\d+)", name_set, text)
         return re.sub(r"\bop(\d)", lambda match: ops[int(match[1])], text)

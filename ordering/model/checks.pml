@@ -78,8 +78,11 @@ proctype Watchdog() {
         break
      :: else ->
         assert(!completable);
-        refused = refused | REFUSE_IF_PRESENT(0) | REFUSE_IF_PRESENT(1) | REFUSE_IF_PRESENT(2) |
-                  REFUSE_IF_PRESENT(3) | REFUSE_IF_PRESENT(4) | REFUSE_IF_PRESENT(5)
+        d_step {
+          refused = refused | REFUSE_IF_PRESENT(0) | REFUSE_IF_PRESENT(1) | REFUSE_IF_PRESENT(2) |
+                    REFUSE_IF_PRESENT(3) | REFUSE_IF_PRESENT(4) | REFUSE_IF_PRESENT(5);
+          printf("nothing moves; set %d is to be aborted\n", refused)
+        }
      fi
   od
 }

@@ -19,7 +19,7 @@ byte aborted[RANKS];
   (RESIDENT(r, 0) + RESIDENT(r, 1) + RESIDENT(r, 2) + RESIDENT(r, 3) + RESIDENT(r, 4) + RESIDENT(r, 5))
 
 /* Over the members of an op. */
-#define ALL_MEMBERS(x, what) \
+#define ALL_MEMBERS(x, what)                                                     \
   ((!HAS(members[x], 0) || what(0, x)) && (!HAS(members[x], 1) || what(1, x)) && \
    (!HAS(members[x], 2) || what(2, x)))
 
@@ -28,12 +28,12 @@ byte aborted[RANKS];
 /* Rendezvous: nobody completes before all members are resident, and then each in its own time. */
 #define RESIDENT_OR_COMPLETE(r, x) (RESIDENT(r, x) || HAS(complete[r], x))
 
-#define COMPLETES(r, x)                                                                   \
-  d_step {                                                                                \
-    HAS(mine[r], x) && RESIDENT(r, x) && ALL_MEMBERS(x, RESIDENT_OR_COMPLETE) ->          \
-    complete[r] = complete[r] | BIT(x);                                                   \
-    printf("r%d completes op%d\n", r, x);                                             \
-    assert(RESIDENTS(r) <= slots) /* what is behind it on the stream is resident now */   \
+#define COMPLETES(r, x)                                                                 \
+  d_step {                                                                              \
+    HAS(mine[r], x) && RESIDENT(r, x) && ALL_MEMBERS(x, RESIDENT_OR_COMPLETE) ->        \
+    complete[r] = complete[r] | BIT(x);                                                 \
+    printf("r%d completes op%d\n", r, x);                                               \
+    assert(RESIDENTS(r) <= slots) /* what is behind it on the stream is resident now */ \
   }
 
 proctype Device(byte r) {

@@ -5,6 +5,7 @@
 #include "state.pml"
 #include "device.pml"
 #include "checks.pml"
+#include "broken.pml"
 #include "rank.pml"
 #include "sequencer.pml"
 
@@ -21,12 +22,17 @@ init {
     :: else
     fi
   };
+  /* How many faults this run may have. */
   do
   :: fences < most_fences -> fences++
   :: break
   od;
   do
   :: crashes < most_crashes -> crashes++
+  :: break
+  od;
+  do
+  :: may_hesitate && will_hesitate < everyone -> will_hesitate++ /* any set of ranks */
   :: break
   od;
   do

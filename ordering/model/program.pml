@@ -22,7 +22,7 @@ hidden byte adaptive;    /* 0: strict; nothing is ever launched by speculation *
 hidden byte most_fences; /* fences for no reason, at any moment */
 hidden byte most_crashes;
 hidden byte most_lessons; /* times that a new schedule is learned after a fence */
-hidden byte may_hesitate; /* 1: each rank may stop speculating at any moment, for reasons of its own */
+hidden byte may_hesitate; /* 1: each rank may stop speculating, at any moment and for good */
 hidden byte completable;  /* by the exact test in programs.py; what the model must not refute */
 
 /* A node that has ops of its own (all members live there, and there are two or more) keeps an order of
@@ -48,7 +48,7 @@ hidden byte before_on_stream[RANKS * OPS]; /* ops that must end before the rank'
 hidden byte stream_of[RANKS * OPS];
 hidden byte on_stream[RANKS * STREAMS]; /* ops that the rank issues on the stream */
 hidden byte group_of[RANKS * OPS]; /* the parts of the group that the op is a part of; itself if none */
-hidden byte parts[RANKS];          /* ops that the rank issues in a group of two or more */
+hidden byte beside[RANKS];         /* parts of groups, all but the first of each */
 
 c_decl {
 \#include <stdlib.h>
@@ -93,6 +93,6 @@ c_code {
     ReadNumbers(&at, stream_of, sizeof(stream_of));
     ReadNumbers(&at, on_stream, sizeof(on_stream));
     ReadNumbers(&at, group_of, sizeof(group_of));
-    ReadNumbers(&at, parts, sizeof(parts));
+    ReadNumbers(&at, beside, sizeof(beside));
   }
 };

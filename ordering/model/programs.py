@@ -178,7 +178,7 @@ def table(program, limits, nodes=(0, 1, 2)):
 
 
 def _stream_tables(ranks, ops, index):
-    before, stream_of, on_stream, group_of, parts = [], [], [], [], []
+    before, stream_of, on_stream, group_of, beside = [], [], [], [], []
     for items in ranks:
         prior = before_on_stream(items)
         streams, groups = {}, {}
@@ -190,8 +190,8 @@ def _stream_tables(ranks, ops, index):
         on_stream += [_mask(index[o] for o, s in streams.items() if s == stream)
                       for stream in range(STREAMS)]
         group_of += [_mask(index[o] for o in groups.get(op, ())) for op in ops] + [0] * (OPS - len(ops))
-        parts.append(_mask(index[o] for o, group in groups.items() if len(group) > 1))
-    return before + stream_of + on_stream + group_of + parts
+        beside.append(_mask(index[o] for o, group in groups.items() if o != group[0]))
+    return before + stream_of + on_stream + group_of + beside
 
 
 @dataclass(frozen=True)
@@ -248,14 +248,14 @@ def _with_waits(order, streams):
         yield tuple(Item((op,), stream, wait) for op, stream, wait in zip(order, streams, waits))
 
 
-def two_ranks(number_of_ops):
-    """All completable programs of two ranks that both issue each op once; swapping the ranks changes
-    nothing, so one of each such pair."""
+def two_ranks(number_of_ops, can_complete=True):
+    """All programs of two ranks that both issue each op once, those that can complete or the others;
+    swapping the ranks changes nothing, so one of each such pair."""
     ops = [chr(ord("A") + i) for i in range(number_of_ops)]
     hosts = list(_hosts(ops))
     for first, second in itertools.combinations_with_replacement(hosts, 2):
         program = Program((first, second))
-        if completable(program):
+        if completable(program) == can_complete:
             yield program
 
 

@@ -5,7 +5,7 @@
  * same behaviours as sending it, over links that keep their order, and far fewer states. What isn't
  * stable (what a rank has launched while it still may launch) is answered in a step of its own. */
 
-/* --- host ------------------------------------------------------------------------------------------ */
+/* --- host ----------------------------------------------------------------------------------------- */
 
 #ifdef HARD_RUN_AHEAD
 /* Breaks: r0 A/s0; B/s0; C/s1; D/s1 - r1 C/s1; D/s1; A/s0; B/s0 with a bound of 2. Each rank waits for
@@ -14,8 +14,8 @@
 #else
 /* The bound is soft: it blocks only while a ticketed op is incomplete, which will complete whatever the
  * host does. (In a certified term it blocks for 1 ms at most: no more than a delay.) */
-#define MAY_ENQUEUE(r)                                  \
-  (COUNT(issued[r] & ~GONE(r)) < run_ahead ||           \
+#define MAY_ENQUEUE(r)                        \
+  (COUNT(issued[r] & ~GONE(r)) < run_ahead || \
    HAS(speculating, r) || (ticketed & mine[r] & ~GONE(r)) == 0)
 #endif
 
@@ -33,16 +33,15 @@ end:
   od
 }
 
-/* --- certified term: launching without a ticket -------------------------------------------------------- */
+/* --- certified term: launching without a ticket --------------------------------------------------- */
 
-/* Slots that speculation holds: one for each stream with an incomplete plain op (any number may queue
- * behind it), one for each incomplete part of a group, since parts are resident side by side. */
-#define PLAIN_ON(r, s) (guessed[r] & ~GONE(r) & on_stream[(r) * STREAMS + (s)] & ~parts[r])
-#define SPECULATION(r)                                                              \
-  ((PLAIN_ON(r, 0) != 0) + (PLAIN_ON(r, 1) != 0) + (PLAIN_ON(r, 2) != 0) +          \
-   (PLAIN_ON(r, 3) != 0) + COUNT(guessed[r] & ~GONE(r) & parts[r]))
-#define ADDS(r, x) \
-  (HAS(parts[r], x) || PLAIN_ON(r, stream_of[AT(r, x)]) == 0)
+/* Slots that speculation holds: one for each stream with an incomplete op (any number may queue behind
+ * it), and one for each incomplete part that runs beside another part of its group. */
+#define GUESSES_ON(r, s) (guessed[r] & ~GONE(r) & on_stream[(r) * STREAMS + (s)] & ~beside[r])
+#define SPECULATION(r)                                                           \
+  ((GUESSES_ON(r, 0) != 0) + (GUESSES_ON(r, 1) != 0) + (GUESSES_ON(r, 2) != 0) + \
+   (GUESSES_ON(r, 3) != 0) + COUNT(guessed[r] & ~GONE(r) & beside[r]))
+#define ADDS(r, x) (HAS(beside[r], x) || GUESSES_ON(r, stream_of[AT(r, x)]) == 0)
 #define TICKETS_HELD(r) COUNT(launched[r] & ~guessed[r] & ~GONE(r))
 
 #ifdef NO_RESERVED_SLOT
@@ -53,8 +52,8 @@ end:
 #define SPECULATION_LIMIT (slots - 1)
 #endif
 
-#define HAS_ROOM_TO_SPECULATE(r, x)                              \
-  (SPECULATION(r) + ADDS(r, x) <= SPECULATION_LIMIT &&           \
+#define HAS_ROOM_TO_SPECULATE(r, x)                    \
+  (SPECULATION(r) + ADDS(r, x) <= SPECULATION_LIMIT && \
    SPECULATION(r) + ADDS(r, x) + TICKETS_HELD(r) <= slots)
 
 /* The next entry of the rank's projection: everything before it is launched, ticketed or aborted. */
@@ -66,24 +65,24 @@ end:
 #define MAY_STAND_IN_STREAM(r, x) \
   (PRESENT(r, x) || (before_on_stream[AT(r, x)] & ~(launched[r] | aborted[r])) == 0)
 
-#define SPECULATES(r, x)                                                                    \
-  d_step {                                                                                  \
-    HAS(speculating, r) && HAS(issued[r] & scheduled & ~launched[r] & ~aborted[r], x) &&    \
-        IS_NEXT(r, x) && MAY_STAND_IN_STREAM(r, x) && HAS_ROOM_TO_SPECULATE(r, x) ->        \
-    launched[r] = launched[r] | BIT(x);                                                     \
-    guessed[r] = guessed[r] | BIT(x);                                                       \
-    printf("r%d launches op%d by schedule\n", r, x);                                    \
-    assert(RESIDENTS(r) <= slots)                                                           \
+#define SPECULATES(r, x)                                                                 \
+  d_step {                                                                               \
+    HAS(speculating, r) && HAS(issued[r] & scheduled & ~launched[r] & ~aborted[r], x) && \
+        IS_NEXT(r, x) && MAY_STAND_IN_STREAM(r, x) && HAS_ROOM_TO_SPECULATE(r, x) ->     \
+    launched[r] = launched[r] | BIT(x);                                                  \
+    guessed[r] = guessed[r] | BIT(x);                                                    \
+    printf("r%d launches op%d by schedule\n", r, x);                                     \
+    assert(RESIDENTS(r) <= slots)                                                        \
   }
 
-/* --- announced term: launching by ticket --------------------------------------------------------------- */
+/* --- announced term: launching by ticket ---------------------------------------------------------- */
 
 /* The first ticket in a list that the rank hasn't launched, plus 1; 0 if there is none. A ticket for
  * what is launched here already (by speculation) has nothing left to do. */
 #define OPEN_TICKET(r, list, i) \
   (TICKET(list, i) != 0 &&      \
    HAS(mine[r] & ~launched[r] & ~aborted[r] & ~SKIPPED(r), TICKET(list, i) - 1))
-#define NEXT_TICKET(r, list)                                                                 \
+#define NEXT_TICKET(r, list)                                                                  \
   (OPEN_TICKET(r, list, 0) -> TICKET(list, 0) : (OPEN_TICKET(r, list, 1) -> TICKET(list, 1) : \
   (OPEN_TICKET(r, list, 2) -> TICKET(list, 2) : (OPEN_TICKET(r, list, 3) -> TICKET(list, 3) : \
   (OPEN_TICKET(r, list, 4) -> TICKET(list, 4) : (OPEN_TICKET(r, list, 5) -> TICKET(list, 5) : 0))))))
@@ -96,31 +95,6 @@ end:
 #define MERGES true
 #endif
 
-#ifdef HIGH_WATER_MARK
-/* Breaks: r1 launches B by speculation, then A and B are ticketed in this order, and the sequencer dies
- * before r1 launches A: by its mark r1 believes that it has launched A, and A waits for it for ever. */
-byte believed[RANKS]; /* to be launched: what stands before the last launched in the device's order */
-#define SKIPPED(r) believed[r]
-inline note_high_water_mark(r) {
-  believed[r] = 0;
-  op = OPS;
-  do
-  :: op > 0 ->
-     op--;
-     if
-     :: TICKET(list_of[r], op) != 0 && (believed[r] != 0 || HAS(launched[r], TICKET(list_of[r], op) - 1)) ->
-        believed[r] = believed[r] | BIT(TICKET(list_of[r], op) - 1)
-     :: else
-     fi
-  :: else -> break
-  od;
-  believed[r] = believed[r] & ~launched[r]
-}
-#else
-#define SKIPPED(r) 0
-inline note_high_water_mark(r) { skip }
-#endif
-
 #ifdef QUESTION_IS_NO_FENCE
 /* Breaks: r0 tells the new sequencer that it holds nothing, then launches A by its old ticket; the new
  * one gives B the first ticket, which r1 launches; with 1 slot each has what the other lacks. */
@@ -131,69 +105,45 @@ inline note_high_water_mark(r) { skip }
 #define STOPPED(r) (phase == QUESTION && HAS(entered, r))
 #endif
 
-#ifdef OWED_IN_SCHEDULE_ORDER
-/* Breaks: r0 A/s0; G/s1 - r1 G/s0; A/s0 and two fifths of all small programs: the owed op that comes first
- * in the schedule may depend on one that comes later, and holds the slot that this one needs. */
-byte owed; /* launched by some members and not by all when the last of the ranks stopped */
-#define OWES(r) (owed & mine[r] & ~launched[r] & ~aborted[r])
-#define LAUNCHES_OWED(r, x)                                                                   \
-  d_step {                                                                                    \
-    HAS(OWES(r), x) && (OWES(r) & earlier[x]) == 0 && PRESENT(r, x) && RESIDENTS(r) < slots -> \
-    launched[r] = launched[r] | BIT(x);                                                       \
-    printf("r%d launches op%d, which it owes\n", r, x)                                    \
-  }
-inline note_owed() {
-  owed = 0;
-  if
-  :: phase == ANNOUNCED && entered == everyone ->
-     op = 0;
-     do
-     :: op < OPS ->
-        if
-        :: (HAS(launched[0], op) || HAS(launched[1], op) || HAS(launched[2], op)) &&
-               !ALL_MEMBERS(op, IS_LAUNCHED) ->
-           owed = owed | BIT(op)
-        :: else
-        fi;
-        op++
-     :: else -> break
-     od;
-     op = 0
-  :: else
-  fi
-}
-#else
-#define OWES(r) 0
-inline note_owed() { skip }
-#endif
-
-#define LAUNCHES_TICKET(r, list)                                                                \
-  d_step {                                                                                      \
-    NEXT_TICKET(r, list) != 0 && !STOPPED(r) && RESIDENTS(r) < slots && OWES(r) == 0 ->         \
-    op = NEXT_TICKET(r, list) - 1;                                                              \
-    assert(PRESENT(r, op)); /* or there would have been no ticket */                            \
-    note_order(r, op);                                                                          \
-    launched[r] = launched[r] | BIT(op);                                                        \
-    printf("r%d launches op%d by its ticket\n", r, op);                                     \
-    op = 0                                                                                      \
+#define LAUNCHES_TICKET(r, list)                                     \
+  d_step {                                                           \
+    NEXT_TICKET(r, list) != 0 && !STOPPED(r) && OWES(r) == 0 &&      \
+        SPECULATION(r) + TICKETS_HELD(r) < slots ->                  \
+    op = NEXT_TICKET(r, list) - 1;                                   \
+    assert(PRESENT(r, op)); /* or there would have been no ticket */ \
+    note_order(r, op);                                               \
+    launched[r] = launched[r] | BIT(op);                             \
+    assert(RESIDENTS(r) <= slots);                                   \
+    printf("r%d launches op%d by its ticket\n", r, op);              \
+    op = 0                                                           \
   }
 
 /* On hearing of a fence or of a new sequencer's question the rank stops speculating, for good until it
  * hears a schedule. To a question it answers with the tickets it holds: launched and not complete. It
  * forgets the others: the new sequencer may never have heard of them. */
-#define ENTERS(r, known)                                                                     \
-  d_step {                                                                                   \
-    phase != CERTIFIED && !HAS(entered, r) ->                                                \
-    entered = entered | BIT(r);                                                              \
-    speculating = (STAYS_OUT(r) -> speculating : speculating & ~BIT(r));                     \
-    if                                                                                       \
-    :: phase == QUESTION ->                                                                  \
-       held[r] = ticketed & launched[r] & ~GONE(r) & (~guessed[r] | (known));                \
-       note_high_water_mark(r)                                                               \
-    :: else                                                                                  \
-    fi;                                                                                      \
-    note_owed();                                                                             \
-    printf("r%d stops, epoch %d, holding set %d\n", r, epoch, held[r])                        \
+#define ENTERS(r, known)                                                      \
+  d_step {                                                                    \
+    phase != CERTIFIED && !HAS(entered, r) ->                                 \
+    entered = entered | BIT(r);                                               \
+    speculating = (STAYS_OUT(r) -> speculating : speculating & ~BIT(r));      \
+    if                                                                        \
+    :: phase == QUESTION ->                                                   \
+       held[r] = ticketed & launched[r] & ~GONE(r) & (~guessed[r] | (known)); \
+       note_high_water_mark(r)                                                \
+    :: else                                                                   \
+    fi;                                                                       \
+    note_owed();                                                              \
+    printf("r%d stops, epoch %d, holding set %d\n", r, epoch, held[r])        \
+  }
+
+/* All that the sequencer aborts at a time ends in one step, also what the rank will issue only later.
+ * Breaks, if it doesn't: r0 A; X - r1 X; hsX; Y - r2 Y; hsY; A. A is aborted on r0, X completes behind it,
+ * and then the abort of X reaches r1. */
+#define ABORTS(r, set)                                                    \
+  d_step {                                                                \
+    (refused & (set) & mine[r] & ~GONE(r)) != 0 ->                        \
+    aborted[r] = aborted[r] | (refused & (set) & mine[r] & ~complete[r]); \
+    printf("r%d aborts, now set %d\n", r, aborted[r])                     \
   }
 
 proctype LaunchQueue(byte r) {
@@ -206,7 +156,7 @@ end:
   :: SPECULATES(r, 4)
   :: SPECULATES(r, 5)
   :: d_step {
-       may_hesitate && HAS(speculating, r) ->
+       HAS(will_hesitate & speculating, r) ->
        hesitant = hesitant | BIT(r);
        speculating = speculating & ~BIT(r);
        printf("r%d speculates no more\n", r)
@@ -230,10 +180,12 @@ end:
 #endif
   :: ENTERS(r, 0)
   :: ENTERS(r, guessed[r]) /* whether it knows a ticket of what it guessed is a matter of timing */
-  :: d_step {
-       (refused & mine[r] & ~aborted[r] & ~complete[r]) != 0 ->
-       aborted[r] = aborted[r] | (refused & mine[r] & ~complete[r]);
-       printf("r%d aborts set %d\n", r, aborted[r])
-     }
+#ifdef ABORT_IN_PIECES
+  :: ABORTS(r, BIT(0))
+  :: ABORTS(r, BIT(1))
+  :: ABORTS(r, BIT(2))
+#else
+  :: ABORTS(r, refused)
+#endif
   od
 }

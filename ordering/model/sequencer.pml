@@ -4,19 +4,19 @@
  * speculating. The lowest incomplete ticket can always run: on each member it is launched, or next in
  * that device's order with a slot that speculation can't have. By induction nothing waits for ever. */
 
-/* --- tickets ------------------------------------------------------------------------------------------ */
+/* --- tickets -------------------------------------------------------------------------------------- */
 
 #define READY(r, x) (PRESENT(r, x) && HAS(entered, r))
 
 #ifdef GROUP_AS_UNIT
 /* Breaks: r0 G{X;Y}/s0; Z/s1 - r1 X; Z; Y. Y can't be present on r1 before Z is complete, and X, which
  * Z is behind, waits for Y because they stand in one group on r0. */
-#define READY_EVERYWHERE(x)                                                 \
+#define READY_EVERYWHERE(x)                                                        \
   ((!HAS(members[x], 0) || READY(0, x)) && (!HAS(members[x], 1) || READY(1, x)) && \
    (!HAS(members[x], 2) || READY(2, x)))
-#define WHOLE_GROUP_READY(r, x)                                                                  \
-  ((!HAS(group_of[AT(r, x)], 0) || READY_EVERYWHERE(0)) &&                                     \
-   (!HAS(group_of[AT(r, x)], 1) || READY_EVERYWHERE(1)) &&                                     \
+#define WHOLE_GROUP_READY(r, x)                            \
+  ((!HAS(group_of[AT(r, x)], 0) || READY_EVERYWHERE(0)) && \
+   (!HAS(group_of[AT(r, x)], 1) || READY_EVERYWHERE(1)) && \
    (!HAS(group_of[AT(r, x)], 2) || READY_EVERYWHERE(2)))
 #define MAY_BE_TICKETED(x) (ALL_MEMBERS(x, READY) && ALL_MEMBERS(x, WHOLE_GROUP_READY))
 #else
@@ -29,14 +29,14 @@
 #define IS_OWED(x) false
 #endif
 
-#define GETS_TICKET(x)                                                                        \
-  d_step {                                                                                    \
-    members[x] != 0 && !HAS(ticketed | refused, x) && !IS_OWED(x) &&                          \
-        ((phase == ANNOUNCED && MAY_BE_TICKETED(x)) ||                                        \
-         (old_lives && ALL_MEMBERS(x, PRESENT))) ->                                           \
-    ticketed = ticketed | BIT(x);                                                             \
-    append(home[x], x);                                                                       \
-    printf("ticket for op%d in epoch %d\n", x, epoch)                                      \
+#define GETS_TICKET(x)                                               \
+  d_step {                                                           \
+    members[x] != 0 && !HAS(ticketed | refused, x) && !IS_OWED(x) && \
+        ((phase == ANNOUNCED && MAY_BE_TICKETED(x)) ||               \
+         (old_lives && ALL_MEMBERS(x, PRESENT))) ->                  \
+    ticketed = ticketed | BIT(x);                                    \
+    append(home[x], x);                                              \
+    printf("ticket for op%d in epoch %d\n", x, epoch)                \
   }
 
 hidden byte at;
@@ -53,9 +53,9 @@ inline append(list, x) {
 /* The next global ticket that concerns the node and isn't merged into its order, plus 1. */
 #define UNMERGED(n, i) \
   (TICKET(GLOBAL, i) != 0 && HAS(touches[n] & ~merged[n], TICKET(GLOBAL, i) - 1))
-#define NEXT_UNMERGED(n)                                                                       \
-  (UNMERGED(n, 0) -> TICKET(GLOBAL, 0) : (UNMERGED(n, 1) -> TICKET(GLOBAL, 1) :                \
-  (UNMERGED(n, 2) -> TICKET(GLOBAL, 2) : (UNMERGED(n, 3) -> TICKET(GLOBAL, 3) :                \
+#define NEXT_UNMERGED(n)                                                        \
+  (UNMERGED(n, 0) -> TICKET(GLOBAL, 0) : (UNMERGED(n, 1) -> TICKET(GLOBAL, 1) : \
+  (UNMERGED(n, 2) -> TICKET(GLOBAL, 2) : (UNMERGED(n, 3) -> TICKET(GLOBAL, 3) : \
   (UNMERGED(n, 4) -> TICKET(GLOBAL, 4) : (UNMERGED(n, 5) -> TICKET(GLOBAL, 5) : 0))))))
 
 inline merge_next(n) {
@@ -71,13 +71,13 @@ end:
   od
 }
 
-/* --- fence and schedule --------------------------------------------------------------------------------- */
+/* --- fence and schedule --------------------------------------------------------------------------- */
 
 #ifdef FENCE_ON_MISSING_HEAD
 /* Breaks: r0 C/s0; A/s0 - r1 A/s1; C/s2 with 2 slots: C is the next entry of r1 and was issued, but no
  * slot is left to speculate with. No head is missing anywhere. */
-#define MISSES_HEAD(r, x)                                                                   \
-  (HAS(speculating, r) && HAS(mine[r] & ~issued[r], x) && IS_NEXT(r, x) &&                   \
+#define MISSES_HEAD(r, x)                                                  \
+  (HAS(speculating, r) && HAS(mine[r] & ~issued[r], x) && IS_NEXT(r, x) && \
    (issued[r] & ~launched[r]) != 0)
 #define CALLS_FOR_FENCE(x) (MISSES_HEAD(0, x) || MISSES_HEAD(1, x) || MISSES_HEAD(2, x))
 #else
@@ -89,7 +89,7 @@ end:
 
 #define NOTHING_GUESSED(r) ((guessed[r] & ~GONE(r)) == 0)
 
-/* --- a new sequencer ------------------------------------------------------------------------------------- */
+/* --- a new sequencer ------------------------------------------------------------------------------ */
 
 /* Keeps of a list, in its order, the ops of a set. */
 hidden byte from, to, keep;
@@ -181,6 +181,7 @@ end:
        old_lives = (phase == ANNOUNCED && entered == everyone);
        phase = QUESTION;
        entered = 0;
+       refused = 0; /* whoever hasn't heard will stall again, and be told by the new one */
        epoch++;
        printf("the sequencer dies; epoch %d asks\n", epoch)
      }

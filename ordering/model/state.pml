@@ -1,28 +1,31 @@
-/* What the sequencer and the nodes know, and the faults that may still come. */
+/* Who knows what, and the faults that may still come. The devices' state is in device.pml. */
 
+/* The sequencer. */
 #define CERTIFIED 0 /* a schedule is out; ranks launch without tickets */
 #define ANNOUNCED 1
 #define QUESTION 2 /* a new sequencer asks what the ranks hold */
 byte phase;
 byte epoch;
+byte ticketed; /* in this epoch */
+byte refused;  /* aborted by the sequencer, to be aborted by each rank */
+bit old_lives; /* the one that is given up may still give tickets to ranks that haven't been asked */
 
-byte ticketed;            /* in this epoch */
-byte order[LISTS * OPS];  /* tickets in their order, each an op plus 1: the nodes' and the global one */
-byte merged[LISTS];       /* what stands in each of these */
+/* Tickets in their order, each an op plus 1: the nodes' own orders and the global one. */
+byte order[LISTS * OPS];
+byte merged[LISTS]; /* what stands in each of these */
 #define TICKET(list, i) order[(list) * OPS + (i)]
-bit old_lives;            /* the sequencer that is given up may still give tickets to who hasn't been asked */
-byte refused;             /* aborted by the sequencer, to be aborted by each rank */
 
-byte fences;  /* for no reason, that may still come */
-byte crashes; /* of the sequencer */
-byte lessons; /* schedules that may still be learned */
+/* The ranks. */
+byte next_item[RANKS]; /* of the host */
+byte entered;          /* ranks that have entered the announced term, or answered the question */
+byte speculating;      /* ranks that are in the certified term */
+byte held[RANKS];      /* the answer to the question: launched by a ticket, not complete */
 
-/* Of the ranks. */
-byte next_item[RANKS];
-
-byte entered;     /* ranks that have stopped speculating and entered the sequencer's announced term */
-byte speculating; /* ranks that are in a certified term */
-byte hesitant;    /* ranks that chose not to speculate any more */
-byte held[RANKS]; /* the answer to a new sequencer: launched by a ticket, not complete */
+/* Faults. */
+byte fences;        /* for no reason */
+byte crashes;       /* of the sequencer */
+byte lessons;       /* schedules that will be learned */
+byte will_hesitate; /* ranks that will stop speculating some time, for reasons of their own */
+byte hesitant;      /* ranks that have */
 
 hidden byte op; /* scratch, 0 outside of a step */

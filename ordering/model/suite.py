@@ -49,6 +49,7 @@ HOPELESS = [
     "r0 A/s0; B/s0 · r1 B/s0; A/s0",
     "r0 A; B · r1 A · absent r1 B",
     "r0 A; hsA; B · r1 B; hsB; A; C · r2 C",
+    "r0 A; X · r1 X; hsX; Y · r2 Y; hsY; A",
 ]
 
 RINGS = [
@@ -89,16 +90,16 @@ def thorough():
         yield case(RUN_AHEAD, slots=slots, run_ahead=2)
 
 
-def exhaustive(limits):
-    """All completable programs of two ranks that issue three ops each."""
-    for program in programs.two_ranks(3):
+def exhaustive(limits, completable=True):
+    """All programs of two ranks that issue three ops each, those that can complete or the others."""
+    for program in programs.two_ranks(3, completable):
         yield Case(program, limits)
 
 
-def sampled(shape, number, limits):
+def sampled(shape, number, limits, nodes=ONE_NODE_EACH):
     """Random completable programs of a shape (ranks, ops), the same ones each time."""
     for program in programs.random_programs(*shape, number, seed=1):
-        yield Case(program, limits)
+        yield Case(program, limits, nodes)
 
 
 def quick_families():
@@ -106,16 +107,23 @@ def quick_families():
     yield f"each 100th of 2 ranks x 3 ops, {limits}", itertools.islice(exhaustive(limits), 0, None, 100)
     for limits in (Limits(slots=1, crashes=1), Limits(slots=2)):
         yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 40, limits)
+        yield (f"random, 3 ranks x 3 ops, r0 and r1 on one node, {limits}",
+               sampled((3, 3), 20, limits, FIRST_TWO_TOGETHER))
 
 
 def families():
     for limits in (Limits(slots=1, crashes=1), Limits(slots=2), Limits(slots=3),
-                   Limits(slots=2, adaptive=0, crashes=1)):
+                   Limits(slots=2, crashes=1), Limits(slots=2, adaptive=0, crashes=1),
+                   Limits(slots=2, lessons=1), Limits(slots=2, fences=0, hesitate=1)):
         yield f"all of 2 ranks x 3 ops, {limits}", exhaustive(limits)
-        yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 400, limits)
-        yield f"random, 2 ranks x 4 ops, {limits}", sampled((2, 4), 200, limits)
-    for limits in (Limits(slots=2, fences=0, crashes=1), Limits(slots=2, lessons=1)):
-        yield f"all of 2 ranks x 3 ops, {limits}", exhaustive(limits)
+    for limits in (Limits(slots=1, crashes=1), Limits(slots=2)):
+        yield f"all of 2 ranks x 3 ops that can't complete, {limits}", exhaustive(limits, False)
+    for limits in (Limits(slots=1, crashes=1), Limits(slots=2), Limits(slots=3),
+                   Limits(slots=2, fences=0, crashes=1)):
+        yield f"random, 2 ranks x 4 ops, {limits}", sampled((2, 4), 300, limits)
+        yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 300, limits)
+        yield (f"random, 3 ranks x 3 ops, r0 and r1 on one node, {limits}",
+               sampled((3, 3), 300, limits, FIRST_TWO_TOGETHER))
 
 
 # Name of the switch -> cases of which each must break it.
@@ -129,5 +137,6 @@ BROKEN = {
     "QUESTION_IS_NO_FENCE": [case(CROSSED, slots=1, crashes=1)],
     "NEW_BEFORE_OLD": [case(CROSSED, slots=1, crashes=1)],
     "FENCE_ON_MISSING_HEAD": [case(HISTORIC[3], fences=0)],
+    "ABORT_IN_PIECES": [case(HOPELESS[-1])],
     "END_IS_WRONG": [case(HISTORIC[0])],
 }

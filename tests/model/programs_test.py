@@ -74,6 +74,7 @@ class Families(unittest.TestCase):
         two = list(programs.two_ranks(2))
         self.assertEqual(len(set(two)), len(two))
         self.assertEqual(len(two), 20 + 7)
+        self.assertEqual(len(list(programs.two_ranks(2, can_complete=False))), 9)
         self.assertEqual(sum(1 for _ in programs.two_ranks(3)), 6984)
 
     def test_random_ones_are_the_same_each_time(self):
