@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,11 +23,26 @@ Work Group::Launch() {
     }
   }
   if (!error.ok() || entries.empty()) return Work(error);
+  // A stream reaches all its operations of the group together, and then waits for the end of each.
+  std::vector<engine::Operation*> operations;
+  operations.reserve(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    engine::Request& request = entries[i]->request;
+    request.stream_waits = false;
+    request.beside =
+        request.stream != nullptr &&
+        std::any_of(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(i),
+                    [&](const auto& earlier) { return earlier->request.stream == request.stream; });
+    operations.push_back(entries[i]->communicator->channel().Issue(request));
+  }
   std::vector<Work> parts;
   parts.reserve(entries.size());
-  for (const auto& entry : entries) {
-    parts.push_back(WorkAccess::Make(entry->communicator->channel().Issue(entry->request)));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    device::Stream* const stream = entries[i]->request.stream;
+    if (stream != nullptr) error.Update(stream->WaitFor(operations[i]->end_event()));
+    parts.push_back(WorkAccess::Make(operations[i]));
   }
+  if (!error.ok()) entries.front()->communicator->session().engine().Abort(error);
   return WorkAccess::Join(std::move(parts));
 }
 

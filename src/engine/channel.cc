@@ -47,6 +47,7 @@ Channel::Channel(ChannelConfig config, Engine* engine)
       plans_(std::make_unique<PlanCache>(config_.group, this)),
       send_sequence_(config_.ranks.size(), 0),
       receive_sequence_(config_.ranks.size(), 0),
+      lanes_(engine->gate() == nullptr ? 0 : 1 + 2 * config_.ranks.size(), 0),
       links_(config_.ranks.size(), nullptr) {}
 
 Channel::~Channel() {
@@ -106,7 +107,21 @@ absl::Status Channel::AttachStream(Operation* operation) {
     operation->Release();
     return queued;
   }
-  return operation->request_.stream->WaitFor(end);
+  return operation->request_.stream_waits ? operation->request_.stream->WaitFor(end)
+                                          : absl::OkStatus();
+}
+
+void Channel::Launch(Operation* operation) {
+  operation->launched_.store(true, std::memory_order_seq_cst);
+  Signal();
+  engine_->Notify(/*urgent=*/true);
+}
+
+void Channel::Refuse(Operation* operation, const absl::Status& why) {
+  operation->refusal_ = why;
+  operation->refused_.store(true, std::memory_order_seq_cst);
+  Signal();
+  engine_->Notify(/*urgent=*/true);
 }
 
 void Channel::DrainInbox() {
@@ -129,6 +144,7 @@ void Channel::Append(Operation* operation) {
   if (!request.is_message()) {
     operation->sequence_ = collective_sequence_++;
     collectives_.Append(operation);
+    TellIssued(operation);
     return;
   }
   const bool sends = request.kind == plan::CollectiveKind::kSend;
@@ -138,7 +154,38 @@ void Channel::Append(Operation* operation) {
     (sends ? sends_to_self_ : receives_from_self_).Append(operation);
   } else {
     messages_.Append(operation);
+    TellIssued(operation);
   }
+}
+
+void Channel::TellIssued(Operation* operation) {
+  LaunchGate* const gate = engine_->gate();
+  if (gate == nullptr) return;
+  operation->launched_.store(false, std::memory_order_relaxed);
+  operation->mark_.lane = LaneMemory(*operation);
+  gate->Issued(operation);
+}
+
+uint32_t* Channel::LaneMemory(const Operation& operation) {
+  const Request& request = operation.request_;
+  if (!request.is_message()) return &lanes_[0];
+  const size_t side = request.kind == plan::CollectiveKind::kSend ? 0 : config_.ranks.size();
+  return &lanes_[1 + side + static_cast<size_t>(request.root_or_peer)];
+}
+
+// Whether the gate lets an operation start whose stream has reached it.
+bool Channel::MayLaunch(Operation* operation) {
+  if (LaunchGate* const gate = engine_->gate(); gate != nullptr && !operation->reached_told_) {
+    operation->reached_told_ = true;
+    gate->Reached(operation);
+  }
+  return operation->launched_.load(std::memory_order_acquire);
+}
+
+absl::Status Channel::EndOf(const Operation& operation) {
+  absl::Status aborted = abort_status();
+  if (!aborted.ok() || !operation.refused_.load(std::memory_order_acquire)) return aborted;
+  return operation.refusal_;
 }
 
 bool Channel::Advance() {
@@ -153,7 +200,7 @@ bool Channel::Advance() {
     moved |= state != RunState::kBlocked;
     if (state != RunState::kComplete) break;
     collectives_.Pop();
-    Finish(head, abort_status());
+    Finish(head, EndOf(*head));
   }
   if (messages_.front() != nullptr) moved |= AdvanceMessages();
   if (sends_to_self_.front() != nullptr || receives_from_self_.front() != nullptr) {
@@ -167,13 +214,25 @@ bool Channel::AdvanceMessages() {
   bool moved = false;
   Operation* previous = nullptr;
   Operation* operation = messages_.front();
+  const bool gated = engine_->gate() != nullptr;
+  if (gated) lane_busy_.assign(lanes_.size(), false);
   while (operation != nullptr) {
     Operation* const next = operation->next_;
+    if (gated) {
+      // To the gate, messages of one direction are a sequence.
+      auto busy = lane_busy_[static_cast<size_t>(LaneMemory(*operation) - lanes_.data())];
+      if (busy && !operation->started_ && !aborted_.load(std::memory_order_seq_cst)) {
+        previous = operation;
+        operation = next;
+        continue;
+      }
+      busy = true;
+    }
     const RunState state = Run(operation);
     moved |= state != RunState::kBlocked;
     if (state == RunState::kComplete) {
       messages_.Remove(previous, operation);
-      Finish(operation, abort_status());
+      Finish(operation, EndOf(*operation));
     } else {
       previous = operation;
     }
@@ -210,12 +269,20 @@ void Channel::MatchMessagesToSelf() {
 
 Channel::RunState Channel::Run(Operation* operation) {
   if (aborted_.load(std::memory_order_seq_cst)) return RunAborted(operation);
+  const bool refused = operation->refused_.load(std::memory_order_acquire);
   if (!operation->started_) {
-    if (!operation->stream_reached_.load(std::memory_order_acquire)) return RunState::kBlocked;
+    if (refused) return RunState::kComplete;
+    if (!operation->stream_reached_.load(std::memory_order_acquire) || !MayLaunch(operation)) {
+      return RunState::kBlocked;
+    }
     if (const absl::Status started = Start(operation); !started.ok()) {
       engine_->Abort(started);
       return RunAborted(operation);
     }
+  }
+  if (refused) {
+    engine_->Abort(operation->refusal_);
+    return RunAborted(operation);
   }
   PlanRunner& runner = *operation->plan_->runners[operation->runner_];
   const absl::StatusOr<PlanRunner::State> state = runner.Advance(kBudgetBytes);
@@ -274,6 +341,7 @@ void Channel::Finish(Operation* operation, absl::Status status) {
     if (!operation->plan_->link_peers.empty()) --running_on_links_;
     plans_->Release({operation->plan_, operation->runner_});
   }
+  if (operation->mark_.lane != nullptr) engine_->gate()->Ended(operation);
   operation->Finish(std::move(status));
   pending_.fetch_sub(1, std::memory_order_seq_cst);
   // Only the token's holder writes it.

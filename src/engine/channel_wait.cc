@@ -1,5 +1,6 @@
 // How threads share a channel: the progress token, waiting with it and without it.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,32 @@ constexpr int kPollsBeforePark = 1000;
 constexpr int kPollsWhenOversubscribed = 50;
 
 }  // namespace
+
+// A wait that lasts is told to the launch gate, which explains what nobody can end.
+class Channel::LongWait {
+ public:
+  LongWait(LaunchGate* gate, const Operation* operation) : gate_(gate), operation_(operation) {}
+  ~LongWait() {
+    if (told_) gate_->HostGoesOn();
+  }
+  LongWait(const LongWait&) = delete;
+  LongWait& operator=(const LongWait&) = delete;
+
+  void LastsUntil(Clock::time_point now) {
+    constexpr Clock::duration kLong = milliseconds(10);
+    if (gate_ == nullptr || told_) return;
+    if (!begun_.has_value()) begun_ = now;
+    if (now - *begun_ < kLong) return;
+    told_ = true;
+    gate_->HostWaits(*operation_);
+  }
+
+ private:
+  LaunchGate* const gate_;
+  const Operation* const operation_;
+  std::optional<Clock::time_point> begun_;
+  bool told_ = false;
+};
 
 void Channel::GiveToken() {
   for (;;) {
@@ -76,13 +103,14 @@ absl::Status Channel::Wait(Operation* operation, Deadline deadline) {
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   bool in_time = true;
   absl::Status overdue;
+  LongWait wait(engine_->gate(), operation);
   while (in_time && !operation->done()) {
     if (TryTakeToken()) {
-      in_time = RunUntilDone(operation, deadline);
+      in_time = RunUntilDone(operation, deadline, &wait);
       if (!in_time) overdue = Overdue(*operation, /*holds_token=*/true);
       GiveToken();
     } else {
-      in_time = ParkUntilDone(operation, deadline);
+      in_time = ParkUntilDone(operation, deadline, &wait);
       if (!in_time) overdue = Overdue(*operation, /*holds_token=*/false);
     }
   }
@@ -93,7 +121,7 @@ absl::Status Channel::Wait(Operation* operation, Deadline deadline) {
   return in_time ? operation->status() : overdue;
 }
 
-bool Channel::RunUntilDone(Operation* operation, Deadline deadline) {
+bool Channel::RunUntilDone(Operation* operation, Deadline deadline, LongWait* wait) {
   Clock::duration left = kShortPark;
   while (true) {
     const bool moved = Advance();
@@ -102,14 +130,18 @@ bool Channel::RunUntilDone(Operation* operation, Deadline deadline) {
     // The clock is read only when a wait was in vain: most end before a look at it would.
     WaitForProgress(std::min(left, kLongestPark));
     if (operation->done() || Advance()) continue;
-    left = deadline.Left(Clock::now());
+    const Clock::time_point now = Clock::now();
+    left = deadline.Left(now);
     if (left == Clock::duration::zero()) return false;
+    wait->LastsUntil(now);
   }
 }
 
-bool Channel::ParkUntilDone(Operation* operation, Deadline deadline) {
-  const Clock::duration left = deadline.Left(Clock::now());
+bool Channel::ParkUntilDone(Operation* operation, Deadline deadline, LongWait* wait) {
+  const Clock::time_point now = Clock::now();
+  const Clock::duration left = deadline.Left(now);
   if (left == Clock::duration::zero()) return false;
+  wait->LastsUntil(now);
   std::unique_lock lock(parking_mutex_);
   parked_.fetch_add(1, std::memory_order_seq_cst);
   parking_.wait_for(lock, std::min(left, kLongestPark),
@@ -181,8 +213,14 @@ absl::Status Channel::Overdue(const Operation& operation, bool holds_token) {
     }
   } else if (!operation.stream_reached_.load(std::memory_order_acquire)) {
     reason = " and waits for its stream";
+  } else if (!operation.launched_.load(std::memory_order_acquire)) {
+    reason = " and waits to be launched";
   } else {
     reason = " and waits for an earlier operation of its communicator";
+  }
+  if (LaunchGate* const gate = engine_->gate(); gate != nullptr) {
+    const std::string report = gate->Report();
+    if (!report.empty()) absl::StrAppend(&reason, " (", report, ")");
   }
   return absl::DeadlineExceededError(
       absl::StrCat(operation.ToText(), " isn't complete in time on rank ",

@@ -93,6 +93,13 @@ void OperationPool::Give(Operation* operation) {
   }
   operation->stream_reached_.store(true, std::memory_order_relaxed);
   operation->started_ = false;
+  operation->mark_ = {};
+  operation->launched_.store(true, std::memory_order_relaxed);
+  operation->reached_told_ = false;
+  if (operation->refused_.load(std::memory_order_relaxed)) {
+    operation->refused_.store(false, std::memory_order_relaxed);
+    operation->refusal_ = absl::OkStatus();
+  }
   operation->status_ = absl::OkStatus();
   operation->stream_event_.reset();
   operation->request_.parts.reset();

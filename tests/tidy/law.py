@@ -24,10 +24,12 @@ ROOMS = {
     "transports/nccl": {"spi", "nccl_transport", "device"},
     "src/engine": {"engine", "runner", "plan", "ordering", "device", "spi"},
     "src/engine/runner": {"runner", "plan", "device", "spi"},
+    # The launch gate: ordering's launch queue at the engine.
+    "src/launch": {"launch", "engine", "plan", "ordering", "device"},
     "src/control": {"control_*", "membership", "ordering", "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.
-    "src/api": {"phalanx", "api", "engine", "plan", "ordering", "device", "spi", "shm", "sim", "ucx",
+    "src/api": {"phalanx", "api", "engine", "launch", "plan", "ordering", "device", "spi", "shm", "sim", "ucx",
                 "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.

@@ -52,6 +52,11 @@ class Channel final : public spi::TransferListener {
   // caller. Any thread.
   Operation* Issue(const Request& request);
 
+  // The launch gate's answers, from any thread, between its Issued() and Ended(): the operation may
+  // start; or it never will, and ends with `why`. Refusing what has started ends the view.
+  void Launch(Operation* operation);
+  void Refuse(Operation* operation, const absl::Status& why);
+
   // Blocks until `operation`, of this channel, is done; returns its status, or DEADLINE_EXCEEDED
   // naming what it waits for. Any thread but one inside a callback (FAILED_PRECONDITION).
   absl::Status Wait(Operation* operation, Deadline deadline);
@@ -84,6 +89,8 @@ class Channel final : public spi::TransferListener {
  private:
   enum class RunState { kComplete, kMoved, kBlocked };
 
+  class LongWait;
+
   // An intrusive first-in, first-out list of operations.
   class List {
    public:
@@ -110,13 +117,17 @@ class Channel final : public spi::TransferListener {
   absl::Status AttachStream(Operation* operation);
   bool Advance();
   bool AdvanceMessages();
+  void TellIssued(Operation* operation);
+  bool MayLaunch(Operation* operation);
+  uint32_t* LaneMemory(const Operation& operation);
+  absl::Status EndOf(const Operation& operation);
   RunState Run(Operation* operation);
   absl::Status Start(Operation* operation);
   RunState RunAborted(Operation* operation);
   void Finish(Operation* operation, absl::Status status);
   void WaitForProgress(Clock::duration patience);
-  bool RunUntilDone(Operation* operation, Deadline deadline);
-  bool ParkUntilDone(Operation* operation, Deadline deadline);
+  bool RunUntilDone(Operation* operation, Deadline deadline, LongWait* wait);
+  bool ParkUntilDone(Operation* operation, Deadline deadline, LongWait* wait);
   void WakeParked();
   void MatchMessagesToSelf();
   absl::Status abort_status();
@@ -163,7 +174,11 @@ class Channel final : public spi::TransferListener {
   uint64_t group_sequence_ = 0;
   std::vector<uint64_t> send_sequence_;     // by peer
   std::vector<uint64_t> receive_sequence_;  // by peer
-  std::vector<spi::Link*> links_;           // by group rank; null until first used
+  // The launch gate's numbers of our lanes, if there is one: of the collectives, then of messages
+  // to each peer, then of those from each.
+  std::vector<uint32_t> lanes_;
+  std::vector<bool> lane_busy_;    // while AdvanceMessages() looks at them
+  std::vector<spi::Link*> links_;  // by group rank; null until first used
   int running_on_links_ = 0;
   int idle_turns_ = 0;
 };

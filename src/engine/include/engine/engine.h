@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "device/device.h"
 #include "engine/channel.h"
+#include "engine/launch_gate.h"
 #include "spi/link.h"
 
 namespace phalanx::engine {
@@ -33,6 +34,7 @@ struct EngineConfig {
   std::vector<Route> routes;      // by rank in the view
   std::vector<spi::Wire*> wires;  // all that routes name; each outlives the engine
   device::Device* device = nullptr;
+  LaunchGate* gate = nullptr;   // null: operations start when their streams reach them
   bool oversubscribed = false;  // more ranks than cores on this node: don't spin
 };
 
@@ -63,6 +65,7 @@ class Engine {
   absl::Span<spi::Wire* const> wires() const { return config_.wires; }
   device::Device& device() const { return *config_.device; }
   bool oversubscribed() const { return config_.oversubscribed; }
+  LaunchGate* gate() const { return config_.gate; }
   // `urgent`: look at the channels now. Otherwise: see to it that they are looked at within a tick.
   void Notify(bool urgent);
 

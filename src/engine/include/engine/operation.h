@@ -20,6 +20,13 @@ class Channel;
 class OperationPool;
 struct CachedPlan;
 
+// What the launch gate knows an operation by.
+struct LaunchMark {
+  uint64_t id = 0;
+  int64_t position = -1;
+  uint32_t* lane = nullptr;  // the channel's memory of the lane's number, for the gate; from 0
+};
+
 using Callback = std::function<void(const absl::Status&)>;
 
 // Reference-counted and recycled. The fields behind friend belong to the holder of the channel's
@@ -38,6 +45,15 @@ class Operation {
   bool done() const { return done_.load(std::memory_order_acquire); }
   // Valid once done().
   const absl::Status& status() const { return status_; }
+
+  // Set when it is done, for a stream to wait for; null without a stream. While a reference is
+  // held.
+  const std::shared_ptr<device::ManualEvent>& end_event() const { return stream_event_; }
+  // The launch gate's, from Issued() to Ended().
+  LaunchMark& mark() { return mark_; }
+  // In place of Channel::Launch() while the gate is inside a call about this operation.
+  void LaunchHere() { launched_.store(true, std::memory_order_seq_cst); }
+  const LaunchMark& mark() const { return mark_; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   // The last one gives the operation back to its pool.
@@ -62,6 +78,11 @@ class Operation {
   std::atomic<bool> has_callbacks_{false};
   std::atomic<bool> stream_reached_{true};
   bool started_ = false;
+  LaunchMark mark_;
+  std::atomic<bool> launched_{true};  // by the gate, if there is one
+  bool reached_told_ = false;         // to the gate
+  std::atomic<bool> refused_{false};
+  absl::Status refusal_;  // read once refused_ is set
   absl::Status status_;
   Request request_;
   Channel* channel_ = nullptr;

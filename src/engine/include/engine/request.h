@@ -28,6 +28,10 @@ struct Request {
   std::byte* receive = nullptr;
   device::Factor factor;
   device::Stream* stream = nullptr;  // null: starts at once
+  // Part of a group that has an earlier operation on the same stream: they are reached together.
+  // The stream then waits for Operation::end_event() of each by the caller's doing.
+  bool beside = false;
+  bool stream_waits = true;
   std::chrono::nanoseconds timeout{0};
 
   bool is_message() const {

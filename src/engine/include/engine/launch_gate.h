@@ -1,0 +1,37 @@
+// Who says when an operation may start, beyond its stream and its channel's order.
+#ifndef PHALANX_ENGINE_LAUNCH_GATE_H_
+#define PHALANX_ENGINE_LAUNCH_GATE_H_
+
+#include <string>
+
+namespace phalanx::engine {
+
+class Operation;
+
+// One for all channels of an engine, and outlives it. Every call may come from any thread; a
+// channel makes those about one operation in this order: Issued, Reached, Ended. The gate answers
+// with Channel::Launch() or Channel::Refuse(), inside of a call or later.
+class LaunchGate {
+ public:
+  virtual ~LaunchGate() = default;
+
+  // The operation has its place in its channel. Calls for one channel come in that order.
+  virtual void Issued(Operation* operation) = 0;
+  // Nothing but the gate holds it up: its stream has reached it, and those before it in its channel
+  // are done. At most once.
+  virtual void Reached(Operation* operation) = 0;
+  // It is done, however it ended. The last call about it.
+  virtual void Ended(Operation* operation) = 0;
+
+  // The calling thread is in no other call of the library than one that waits, for some time
+  // already, for this operation; and then not any more.
+  virtual void HostWaits(const Operation& operation) = 0;
+  virtual void HostGoesOn() = 0;
+
+  // What is known to hold up this job, for the message of a deadline that has passed; else empty.
+  virtual std::string Report() = 0;
+};
+
+}  // namespace phalanx::engine
+
+#endif  // PHALANX_ENGINE_LAUNCH_GATE_H_

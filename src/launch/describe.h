@@ -1,0 +1,16 @@
+// What a request is called and looks like to the ordering service.
+#ifndef PHALANX_LAUNCH_DESCRIBE_H_
+#define PHALANX_LAUNCH_DESCRIBE_H_
+
+#include "engine/channel.h"
+#include "ordering/names.h"
+#include "ordering/signature.h"
+
+namespace phalanx::launch {
+
+ordering::Lane LaneOf(const engine::Channel& channel, const engine::Request& request);
+ordering::Signature SignatureOf(const engine::Request& request);
+
+}  // namespace phalanx::launch
+
+#endif  // PHALANX_LAUNCH_DESCRIBE_H_

@@ -1,0 +1,101 @@
+// Launches operations in the job's one order: the shell around a launch queue.
+#ifndef PHALANX_LAUNCH_ORDERED_GATE_H_
+#define PHALANX_LAUNCH_ORDERED_GATE_H_
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "base/logger.h"
+#include "device/device.h"
+#include "engine/launch_gate.h"
+#include "engine/operation.h"
+#include "ordering/launch_queue.h"
+
+namespace phalanx::launch {
+
+class OrderedGate final : public engine::LaunchGate {
+ public:
+  struct Options {
+    ordering::QueueSettings queue;
+    Logger logger;
+    // To the node's aggregator. Never blocks, and doesn't call the gate.
+    std::function<void(const ordering::Report&)> send;
+    // Ends the view: what waits in it can't go on. Doesn't call the gate.
+    std::function<void(const absl::Status&)> abort;
+  };
+
+  explicit OrderedGate(Options options);
+  ~OrderedGate() override;
+
+  // From the node's aggregator, in the order in which it sent them. Any thread.
+  void OnOrder(const ordering::Order& order);
+
+  // `send` isn't called any more. Before what it uses ends.
+  void Disconnect();
+
+  // engine::LaunchGate
+  void Issued(engine::Operation* operation) override;
+  void Reached(engine::Operation* operation) override;
+  void Ended(engine::Operation* operation) override;
+  void HostWaits(const engine::Operation& operation) override;
+  void HostGoesOn() override;
+  std::string Report() override;
+
+ private:
+  // What the queue needs to know of a lane each time; the signature's hash is kept, since most
+  // lanes repeat.
+  struct LaneState {
+    uint32_t stream = 0;  // of operations without one: each lane is a sequence of its own
+    ordering::Signature signature;
+    uint64_t hash = 0;
+  };
+
+  void Step(const ordering::QueueInput& input);
+  void Perform(const ordering::QueueOutput& output);
+  void Launch(engine::Operation* operation);
+  void OnFailed(const ordering::Failed& failed);
+  void OnExplained(const ordering::Explained& explained);
+  LaneState& StateOf(engine::Operation* operation, uint32_t* lane);
+  uint32_t StreamOf(const engine::Operation& operation, const LaneState& lane);
+  uint32_t ThisThread();
+  engine::Operation* Find(uint64_t id);
+  void Keep(engine::Operation* operation);
+  void Forget(engine::Operation* operation);
+  void TickWhileNeeded();
+
+  const Options options_;
+  std::mutex mutex_;
+  ordering::LaunchQueue queue_;
+  std::vector<LaneState> lanes_;  // by the queue's number
+  absl::flat_hash_map<const device::Stream*, uint32_t> streams_;
+  uint32_t next_stream_ = 0;
+  absl::flat_hash_map<std::thread::id, uint32_t> threads_;
+  uint64_t last_id_ = 0;
+  // Operations from Issued() to Ended(): by id modulo the size, those that collide in the map.
+  static constexpr size_t kRecent = 1024;
+  std::array<engine::Operation*, kRecent> recent_{};
+  absl::flat_hash_map<uint64_t, engine::Operation*> others_;
+  int64_t live_ = 0;
+  engine::Operation* current_ = nullptr;  // of the call that we are in
+  std::string report_;                    // the last explanation
+
+  bool connected_ = true;
+  bool stopping_ = false;
+  bool ticker_sleeps_ = false;
+  std::condition_variable wake_;
+  std::thread ticker_;
+};
+
+}  // namespace phalanx::launch
+
+#endif  // PHALANX_LAUNCH_ORDERED_GATE_H_

@@ -1,0 +1,236 @@
+#include "launch/ordered_gate.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_replace.h"
+#include "describe.h"
+#include "engine/channel.h"
+#include "ordering/explanation.h"
+
+namespace phalanx::launch {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{10};
+// Idle ticks, so that a loop with short pauses wakes nobody.
+constexpr int kTicksBeforeSleep = 100;
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+      .count();
+}
+
+// INVALID_ARGUMENT where a call is to be mended, FAILED_PRECONDITION where their order is.
+absl::Status StatusOf(const ordering::Explanation& explanation) {
+  const std::string text = ordering::Describe(explanation);
+  if (explanation.kind == ordering::Explanation::Kind::kMismatch) {
+    return absl::InvalidArgumentError(text);
+  }
+  return absl::FailedPreconditionError(text);
+}
+
+}  // namespace
+
+OrderedGate::OrderedGate(Options options)
+    : options_(std::move(options)),
+      queue_(options_.queue),
+      ticker_([this] { TickWhileNeeded(); }) {}
+
+OrderedGate::~OrderedGate() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  ticker_.join();
+}
+
+void OrderedGate::OnOrder(const ordering::Order& order) {
+  const std::lock_guard lock(mutex_);
+  Step(ordering::FromNode{order});
+}
+
+void OrderedGate::Disconnect() {
+  const std::lock_guard lock(mutex_);
+  connected_ = false;
+}
+
+void OrderedGate::Issued(engine::Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  engine::LaunchMark& mark = operation->mark();
+  uint32_t lane = 0;
+  LaneState& state = StateOf(operation, &lane);
+  mark.id = ++last_id_;
+  Keep(operation);
+  const uint32_t stream = StreamOf(*operation, state);
+  const bool beside = operation->request().beside;
+  if (!beside) {
+    mark.position = queue_.TryLaunch(lane, state.hash, stream, mark.id);
+    if (mark.position != ordering::CertifiedRun::kNotLaunched) {
+      operation->LaunchHere();
+      return;
+    }
+  }
+  current_ = operation;
+  Step(ordering::Issue{mark.id, lane, state.signature, stream, beside, ""});
+  current_ = nullptr;
+}
+
+void OrderedGate::Reached(engine::Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  const engine::LaunchMark& mark = operation->mark();
+  if (mark.position >= 0 && queue_.ReachLaunched(mark.position)) return;
+  current_ = operation;
+  Step(ordering::Reached{mark.id});
+  current_ = nullptr;
+}
+
+void OrderedGate::Ended(engine::Operation* operation) {
+  const std::lock_guard lock(mutex_);
+  const engine::LaunchMark& mark = operation->mark();
+  Forget(operation);
+  if (mark.position >= 0 && queue_.CompleteLaunched(mark.position)) return;
+  Step(ordering::Completed{mark.id});
+}
+
+void OrderedGate::HostWaits(const engine::Operation& operation) {
+  const std::lock_guard lock(mutex_);
+  ordering::HostWaits waits;
+  waits.thread = ThisThread();
+  if (operation.mark().id != 0) waits.ids.push_back(operation.mark().id);
+  Step(waits);
+}
+
+void OrderedGate::HostGoesOn() {
+  const std::lock_guard lock(mutex_);
+  Step(ordering::HostGoesOn{ThisThread()});
+}
+
+std::string OrderedGate::Report() {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+void OrderedGate::Step(const ordering::QueueInput& input) {
+  for (const ordering::QueueOutput& output : queue_.Step(input, NowNs())) Perform(output);
+}
+
+void OrderedGate::Perform(const ordering::QueueOutput& output) {
+  if (const auto* launch = std::get_if<ordering::Launch>(&output)) {
+    if (engine::Operation* const operation = Find(launch->id)) Launch(operation);
+  } else if (const auto* up = std::get_if<ordering::ToNode>(&output)) {
+    if (connected_) options_.send(up->report);
+  } else if (const auto* failed = std::get_if<ordering::Failed>(&output)) {
+    OnFailed(*failed);
+  } else if (const auto* explained = std::get_if<ordering::Explained>(&output)) {
+    OnExplained(*explained);
+  }
+}
+
+void OrderedGate::Launch(engine::Operation* operation) {
+  if (operation == current_) {
+    operation->LaunchHere();
+  } else {
+    operation->channel().Launch(operation);
+  }
+}
+
+// Of operations that disagree nobody has launched one, unless by a schedule; then the channel ends
+// the view. Whatever else fails is part of a wait that has no end, and so is what depends on it.
+void OrderedGate::OnFailed(const ordering::Failed& failed) {
+  const absl::Status status = StatusOf(*failed.explanation);
+  if (failed.explanation->kind != ordering::Explanation::Kind::kMismatch) {
+    return options_.abort(status);
+  }
+  if (engine::Operation* const operation = Find(failed.id)) {
+    operation->channel().Refuse(operation, status);
+  }
+}
+
+void OrderedGate::OnExplained(const ordering::Explained& explained) {
+  const ordering::Explanation& explanation = *explained.explanation;
+  report_ = absl::StrReplaceAll(ordering::Describe(explanation), {{"\n", "; "}});
+  options_.logger.Warning(report_);
+  const bool proven = explanation.kind == ordering::Explanation::Kind::kCycle ||
+                      explanation.kind == ordering::Explanation::Kind::kDeviceWait;
+  if (proven) options_.abort(StatusOf(explanation));
+}
+
+OrderedGate::LaneState& OrderedGate::StateOf(engine::Operation* operation, uint32_t* lane) {
+  const engine::Request& request = operation->request();
+  uint32_t& memory = *operation->mark().lane;
+  if (memory == 0) {
+    memory = queue_.LaneOf(LaneOf(operation->channel(), request)) + 1;
+    if (memory > lanes_.size()) lanes_.resize(memory);
+    lanes_[memory - 1].stream = next_stream_++;
+  }
+  *lane = memory - 1;
+  LaneState& state = lanes_[*lane];
+  const ordering::Signature signature = SignatureOf(request);
+  if (state.hash == 0 || signature != state.signature) {
+    state.signature = signature;
+    state.hash = ordering::HashOf(signature);
+  }
+  return state;
+}
+
+uint32_t OrderedGate::StreamOf(const engine::Operation& operation, const LaneState& lane) {
+  const device::Stream* const stream = operation.request().stream;
+  if (stream == nullptr) return lane.stream;
+  const auto [found, is_new] = streams_.emplace(stream, next_stream_);
+  if (is_new) ++next_stream_;
+  return found->second;
+}
+
+uint32_t OrderedGate::ThisThread() {
+  return threads_.emplace(std::this_thread::get_id(), static_cast<uint32_t>(threads_.size()))
+      .first->second;
+}
+
+engine::Operation* OrderedGate::Find(uint64_t id) {
+  engine::Operation* const recent = recent_[id % kRecent];
+  if (recent != nullptr && recent->mark().id == id) return recent;
+  const auto found = others_.find(id);
+  return found == others_.end() ? nullptr : found->second;
+}
+
+void OrderedGate::Keep(engine::Operation* operation) {
+  const uint64_t id = operation->mark().id;
+  engine::Operation*& recent = recent_[id % kRecent];
+  if (recent == nullptr) {
+    recent = operation;
+  } else {
+    others_.emplace(id, operation);
+  }
+  ++live_;
+  if (ticker_sleeps_) {
+    ticker_sleeps_ = false;
+    wake_.notify_one();
+  }
+}
+
+void OrderedGate::Forget(engine::Operation* operation) {
+  const uint64_t id = operation->mark().id;
+  engine::Operation*& recent = recent_[id % kRecent];
+  if (recent == operation) {
+    recent = nullptr;
+  } else {
+    others_.erase(id);
+  }
+  --live_;
+}
+
+void OrderedGate::TickWhileNeeded() {
+  std::unique_lock lock(mutex_);
+  int idle_ticks = 0;
+  while (!wake_.wait_for(lock, kTick, [this] { return stopping_; })) {
+    Step(ordering::Tick{});
+    idle_ticks = live_ > 0 ? 0 : idle_ticks + 1;
+    if (idle_ticks < kTicksBeforeSleep) continue;
+    ticker_sleeps_ = true;
+    wake_.wait(lock, [this] { return stopping_ || !ticker_sleeps_; });
+    idle_ticks = 0;
+  }
+}
+
+}  // namespace phalanx::launch
