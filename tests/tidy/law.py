@@ -12,6 +12,8 @@ ROOMS = {
     "src/device": {"device"},
     "src/plan": {"plan"},
     "ordering": {"ordering"},
+    # The same messages as bytes.
+    "ordering/wire": {"ordering", "ordering_wire"},
     "src/membership": {"membership"},
     "src/topology": {"topology", "plan"},
     "transports/spi": {"spi"},
@@ -26,11 +28,11 @@ ROOMS = {
     "src/engine/runner": {"runner", "plan", "device", "spi"},
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device"},
-    "src/control": {"control_*", "membership", "ordering", "checkpoint"},
+    "src/control": {"control_*", "membership", "ordering", "ordering_wire", "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.
-    "src/api": {"phalanx", "api", "engine", "launch", "plan", "ordering", "device", "spi", "shm", "sim", "ucx",
-                "ofi", "topology", "control_*", "checkpoint"},
+    "src/api": {"phalanx", "api", "engine", "launch", "plan", "ordering", "ordering_wire", "device",
+                "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
     "tools": {"phalanx", "tools", "control_*", "stress"},
@@ -73,7 +75,7 @@ VENDORS = {
     "asio.hpp": ["src/control"],
     "asio/*": ["src/control"],
     "openssl/*": ["src/control"],
-    "flatbuffers/*": ["src/control"],
+    "flatbuffers/*": ["src/control", "ordering/wire"],
     "hwy/*": ["stress/benchmarks"],
     "hwloc.h": ["src/topology"],
     "isa-l*": ["checkpoint"],

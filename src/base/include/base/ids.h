@@ -20,11 +20,12 @@ struct Incarnation {
   auto operator<=>(const Incarnation&) const = default;
 };
 
-// An ordered group of ranks inside a view. 0 is the world; agreed by all its members.
+// An ordered group of ranks inside a view; agreed by all its members.
 struct CommunicatorId {
   uint16_t value = 0;
   auto operator<=>(const CommunicatorId&) const = default;
 };
+inline constexpr CommunicatorId kWorldCommunicator{0};
 
 }  // namespace phalanx
 
