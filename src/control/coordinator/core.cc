@@ -188,6 +188,28 @@ absl::Status CoordinatorCore::CheckRank(const message::Join& join) const {
   return absl::OkStatus();
 }
 
+// Ranks that order differently would wait for each other for ever.
+absl::Status CoordinatorCore::CheckOrdering(const message::Join& join) const {
+  const auto differs = [&](const char* variable, absl::string_view theirs, absl::string_view ours) {
+    const std::string joiner = join.member.rank < 0 ? absl::StrCat("pid ", join.member.pid)
+                                                    : absl::StrCat("rank ", join.member.rank);
+    const auto first = members_.find(arrivals_.front());
+    const std::string holder =
+        first == members_.end() ? "the rank that joined first" : Describe(first->second);
+    return absl::InvalidArgumentError(absl::StrCat(joiner, " has ", variable, "=", theirs, ", but ",
+                                                   holder, " has ", variable, "=", ours, "; set ",
+                                                   variable, " to the same value on all ranks"));
+  };
+  if (join.ordering != ordering_mode_) {
+    return differs("PHALANX_ORDERING", NameOf(join.ordering), NameOf(ordering_mode_));
+  }
+  if (join.device_slots != device_slots_) {
+    return differs("PHALANX_DEVICE_SLOTS", absl::StrCat(join.device_slots),
+                   absl::StrCat(device_slots_));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
   if (join.version != kProtocolVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -204,6 +226,7 @@ absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
         absl::StrCat("rank ", join.member.rank, " says that the world has ", join.world_size,
                      " ranks, but those who joined before say ", world_size_));
   }
+  if (!members_.empty()) PHX_RETURN_IF_ERROR(CheckOrdering(join));
   if (members_.count(join.member.incarnation.value) > 0) {
     return absl::InvalidArgumentError("a process joins only once");
   }
@@ -224,6 +247,8 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
   }
   if (members_.empty()) {
     world_size_ = join.world_size;
+    ordering_mode_ = join.ordering;
+    device_slots_ = join.device_slots;
     join_deadline_ = now_ + settings_.join_timeout;
   }
   MemberRecord record{join.member, agent, false};
@@ -256,7 +281,7 @@ void CoordinatorCore::BeginView() {
   AssignRanks();
   phase_ = Phase::kRunning;
   epoch_ = Epoch{1};
-  message::View view{epoch_, settings_.job_token, {}, {}};
+  message::View view{epoch_, settings_.job_token, {}, {}, ordering_mode_, device_slots_};
   view.members.resize(static_cast<size_t>(world_size_));
   for (const auto& [incarnation, record] : members_) {
     view.members[static_cast<size_t>(record.member.rank)] = record.member;

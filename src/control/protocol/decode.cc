@@ -55,9 +55,26 @@ absl::StatusOr<message::Member> MemberOf(const wire::Member& from) {
   return member;
 }
 
+// Of a Join or a View.
+template <typename From, typename To>
+absl::Status ReadOrdering(const From& from, To* to) {
+  if (from.ordering() >= kOrderingModeCount) return Malformed("an ordering out of range");
+  if (from.device_slots() < 0 || from.device_slots() > kMaxDeviceSlots) {
+    return Malformed("a number of slots out of range");
+  }
+  to->ordering = static_cast<OrderingMode>(from.ordering());
+  to->device_slots = from.device_slots();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Message> Convert(const wire::Join& from) {
-  PHX_ASSIGN_OR_RETURN(message::Member member, MemberOf(*from.member()));
-  return message::Join{from.version(), std::move(member), from.world_size(), from.has_segment()};
+  message::Join join;
+  join.version = from.version();
+  PHX_ASSIGN_OR_RETURN(join.member, MemberOf(*from.member()));
+  join.world_size = from.world_size();
+  join.has_segment = from.has_segment();
+  PHX_RETURN_IF_ERROR(ReadOrdering(from, &join));
+  return join;
 }
 
 absl::StatusOr<Message> Convert(const wire::Leave& from) {
@@ -97,6 +114,7 @@ absl::StatusOr<Message> Convert(const wire::View& from) {
   message::View view;
   view.epoch = Epoch{from.epoch()};
   view.job_token = from.job_token();
+  PHX_RETURN_IF_ERROR(ReadOrdering(from, &view));
   if (from.members()->size() > static_cast<size_t>(kMaxWorldSize)) {
     return Malformed("a view with too many members");
   }
@@ -139,6 +157,12 @@ absl::StatusOr<Message> Convert(const wire::Segments& from) {
   return segments;
 }
 
+absl::StatusOr<Message> Convert(const wire::Ordering& from) {
+  if (from.payload()->size() > kMaxOrderingBytes) return Malformed("a payload is too long");
+  return message::Ordering{
+      std::string(reinterpret_cast<const char*>(from.payload()->data()), from.payload()->size())};
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -166,6 +190,8 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_AllLeft());
     case wire::Body_Segments:
       return Convert(*envelope.body_as_Segments());
+    case wire::Body_Ordering:
+      return Convert(*envelope.body_as_Ordering());
   }
   return Malformed("its kind is unknown");
 }

@@ -34,7 +34,8 @@ struct Encoder {
 
   auto operator()(const message::Join& join) {
     return wire::CreateJoin(builder, join.version, MemberOf(builder, join.member), join.world_size,
-                            join.has_segment);
+                            join.has_segment, static_cast<uint8_t>(join.ordering),
+                            join.device_slots);
   }
   auto operator()(const message::Leave& leave) {
     return wire::CreateLeave(builder, leave.incarnation.value);
@@ -66,7 +67,8 @@ struct Encoder {
     }
     const auto member_vector = builder.CreateVector(members);
     const auto node_cores = builder.CreateVector(view.node_cores);
-    return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores);
+    return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores,
+                            static_cast<uint8_t>(view.ordering), view.device_slots);
   }
   auto operator()(const message::Revoked& revoked) {
     return wire::CreateRevoked(builder, revoked.epoch.value,
@@ -78,6 +80,11 @@ struct Encoder {
   }
   auto operator()(const message::Segments& segments) {
     return wire::CreateSegments(builder, builder.CreateVector(segments.ranks));
+  }
+  auto operator()(const message::Ordering& ordering) {
+    const auto payload = builder.CreateVector(
+        reinterpret_cast<const uint8_t*>(ordering.payload.data()), ordering.payload.size());
+    return wire::CreateOrdering(builder, payload);
   }
 };
 

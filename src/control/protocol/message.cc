@@ -15,6 +15,7 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::Revoked&) const { return "Revoked"; }
     absl::string_view operator()(const message::AllLeft&) const { return "AllLeft"; }
     absl::string_view operator()(const message::Segments&) const { return "Segments"; }
+    absl::string_view operator()(const message::Ordering&) const { return "Ordering"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -204,6 +204,40 @@ TEST_F(CoreTest, AnotherWorldSizeIsRefused) {
   EXPECT_NE(Refusal(1, 2).message().find("those who joined before say 4"), absl::string_view::npos);
 }
 
+TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
+  Hello(1);
+  Hello(2);
+  message::Join join = Join(2, 4, 1);
+  join.ordering = OrderingMode::kAdaptive;
+  join.device_slots = 2;
+  Say(1, join);
+  join = Join(1, 4, 2);
+  join.ordering = OrderingMode::kStrict;
+  join.device_slots = 2;
+  Say(2, join);
+  EXPECT_EQ(Refusal(2, 2), absl::InvalidArgumentError(
+                               "rank 1 has PHALANX_ORDERING=strict, but rank 2 (pid 101 on node 0 "
+                               "'host1') has PHALANX_ORDERING=adaptive; set PHALANX_ORDERING to "
+                               "the same value on all ranks"));
+  join = Join(-1, 4, 3);
+  join.ordering = OrderingMode::kAdaptive;
+  Say(2, join);
+  EXPECT_EQ(Refusal(2, 3), absl::InvalidArgumentError(
+                               "pid 103 has PHALANX_DEVICE_SLOTS=0, but rank 2 (pid 101 on node 0 "
+                               "'host1') has PHALANX_DEVICE_SLOTS=2; set PHALANX_DEVICE_SLOTS to "
+                               "the same value on all ranks"));
+  // Those who agree go on, and the view says what they agree on.
+  for (const uint64_t incarnation : {4U, 5U, 6U}) {
+    join = Join(-1, 4, incarnation);
+    join.ordering = OrderingMode::kAdaptive;
+    join.device_slots = 2;
+    Say(2, join);
+  }
+  ASSERT_EQ(Sent<message::View>().size(), 2U);
+  EXPECT_EQ(Sent<message::View>()[0].second.ordering, OrderingMode::kAdaptive);
+  EXPECT_EQ(Sent<message::View>()[0].second.device_slots, 2);
+}
+
 TEST_F(CoreTest, TheJoinDeadlineRunsFromTheFirstMember) {
   Hello(1);
   Say(1, Join(0, 3, 1), seconds(50));

@@ -54,12 +54,31 @@ TEST(MessageTest, BoundsAreHeld) {
   for (size_t i = 0; i <= kMaxAddresses; ++i) join.member.addresses[std::to_string(i)] = "x";
   EXPECT_FALSE(Decode(Encode(join)).ok());
 
+  join.member.addresses.clear();
+  EXPECT_TRUE(Decode(Encode(join)).ok());
+  join.ordering = static_cast<OrderingMode>(kOrderingModeCount);
+  EXPECT_FALSE(Decode(Encode(join)).ok());
+  join.ordering = OrderingMode::kAdaptive;
+  join.device_slots = kMaxDeviceSlots;
+  EXPECT_TRUE(Decode(Encode(join)).ok());
+  ++join.device_slots;
+  EXPECT_FALSE(Decode(Encode(join)).ok());
+  join.device_slots = -1;
+  EXPECT_FALSE(Decode(Encode(join)).ok());
+
   EXPECT_FALSE(Decode(Encode(message::Refused{Incarnation{1}, absl::OkStatus()})).ok());
   EXPECT_FALSE(Decode(Encode(message::AgentWelcome{-1})).ok());
   EXPECT_FALSE(Decode(Encode(message::Segments{{-1}})).ok());
   // A view out of order, and one with a member on no node.
   EXPECT_FALSE(Decode(Encode(message::View{Epoch{1}, 1, {SampleMember(1)}, {1, 1}})).ok());
   EXPECT_FALSE(Decode(Encode(message::View{Epoch{1}, 1, {SampleMember(0)}, {1}})).ok());
+}
+
+TEST(MessageTest, TheLongestPayloadFitsIntoAWorkersMessage) {
+  const std::string longest = Encode(message::Ordering{std::string(kMaxOrderingBytes, 'x')});
+  EXPECT_LE(longest.size(), kMaxWorkerMessageBytes);
+  EXPECT_TRUE(Decode(longest).ok());
+  EXPECT_FALSE(Decode(Encode(message::Ordering{std::string(kMaxOrderingBytes + 1, 'x')})).ok());
 }
 
 TEST(MessageTest, LongTextsAreCut) {

@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
+#include "control_protocol/ordering_mode.h"
 
 namespace phalanx::control {
 
@@ -26,6 +27,10 @@ struct JoinRequest {
   std::map<std::string, std::string> addresses;
   // The process's shared segment, handed to the other members of this node; -1 for none. Borrowed.
   int segment_fd = -1;
+  // PHALANX_ORDERING and PHALANX_DEVICE_SLOTS, equal on all ranks. Slots: collectives that a device
+  // holds at once; 0 is without limit.
+  OrderingMode ordering = OrderingMode::kOff;
+  int device_slots = 0;
 };
 
 struct Member {
@@ -42,6 +47,8 @@ struct ViewDescription {
   uint64_t job_token = 0;       // proves to data links that a peer belongs to the job
   std::vector<Member> members;  // by rank
   std::vector<int> node_cores;  // by node: processors its workers may use
+  OrderingMode ordering = OrderingMode::kOff;
+  int device_slots = 0;
 };
 
 // Told by the control thread, one call at a time; must not block and must not call the client.
@@ -68,7 +75,7 @@ class Client {
 
   // Asks for a place and waits until all members are there. `progress` is called, now and then,
   // with lines such as "3 of 4 ranks joined, waiting for rank 2". Called once.
-  //   INVALID_ARGUMENT    another member has this rank, or another world size
+  //   INVALID_ARGUMENT    another member has this rank, another world size or other settings
   //   DEADLINE_EXCEEDED   not all ranks came; names the missing ones
   //   PERMISSION_DENIED   the agent or coordinator refused us (key, user)
   //   UNAVAILABLE         agent or coordinator gone, or a member lost while joining

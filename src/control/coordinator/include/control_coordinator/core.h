@@ -102,6 +102,7 @@ class CoordinatorCore {
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
   absl::Status CheckRank(const message::Join& join) const;
+  absl::Status CheckOrdering(const message::Join& join) const;
   void AssignRanks();
   void BeginView();
   void TellProgress();
@@ -128,6 +129,9 @@ class CoordinatorCore {
   Clock::time_point progress_told_;
   std::string progress_line_;
   int world_size_ = 0;  // 0 until somebody has joined
+  // As the first member said.
+  OrderingMode ordering_mode_ = OrderingMode::kOff;
+  int device_slots_ = 0;
   Epoch epoch_;
   absl::Status reason_;  // why it is ending
   std::map<AgentId, AgentRecord> agents_;

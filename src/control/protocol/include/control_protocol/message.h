@@ -13,11 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
+#include "control_protocol/frame.h"
+#include "control_protocol/ordering_mode.h"
 
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -26,6 +28,9 @@ inline constexpr size_t kMaxTextBytes = 4096;
 inline constexpr size_t kMaxAddresses = 16;
 inline constexpr size_t kMaxTransportNameBytes = 64;
 inline constexpr size_t kMaxAddressBytes = 4096;
+inline constexpr int kMaxDeviceSlots = 1 << 20;
+// What fits into a worker's message, with room for what goes around it.
+inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
 
 namespace message {
 
@@ -43,6 +48,8 @@ struct Join {
   Member member;
   int world_size = 0;
   bool has_segment = false;
+  OrderingMode ordering = OrderingMode::kOff;
+  int device_slots = 0;  // collectives that a device holds at once; 0: without limit
   bool operator==(const Join&) const = default;
 };
 
@@ -87,6 +94,8 @@ struct View {
   uint64_t job_token = 0;
   std::vector<Member> members;  // by rank: the decoder holds that members[i].rank is i
   std::vector<int> node_cores;  // by node
+  OrderingMode ordering = OrderingMode::kOff;
+  int device_slots = 0;
   bool operator==(const View&) const = default;
 };
 
@@ -106,12 +115,18 @@ struct Segments {
   bool operator==(const Segments&) const = default;
 };
 
+// For the ordering service; what is inside is ordering_wire's. At most kMaxOrderingBytes.
+struct Ordering {
+  std::string payload;
+  bool operator==(const Ordering&) const = default;
+};
+
 }  // namespace message
 
 using Message =
     std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
                  message::AgentWelcome, message::Progress, message::Refused, message::View,
-                 message::Revoked, message::AllLeft, message::Segments>;
+                 message::Revoked, message::AllLeft, message::Segments, message::Ordering>;
 
 std::string Encode(const Message& message);
 
