@@ -28,7 +28,8 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       acceptor_(context),
       link_(context, options.coordinator, tls),
       idle_timer_(context),
-      node_(options.node) {}
+      node_(options.node),
+      tick_timer_(context) {}
 
 absl::Status Node::Open() {
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') +
@@ -65,6 +66,7 @@ void Node::Finish(Clock::duration timeout, std::function<void()> done) {
   asio::error_code ignored;
   acceptor_.close(ignored);
   idle_timer_.cancel();
+  tick_timer_.cancel();
   if (coordinator_lost_) {
     done();
     return;
@@ -100,7 +102,7 @@ void Node::OnAccepted(LocalSocket socket) {
   }
   const uint64_t id = ++last_id_;
   auto [entry, inserted] = workers_.emplace(
-      id, Worker{connection, *pid, State::kConnected, Incarnation{}, nullptr,
+      id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr,
                  asio::posix::stream_descriptor(context_), asio::steady_timer(context_)});
   idle_timer_.cancel();
   if (!options_.supervised) WatchProcess(id, entry->second);
@@ -131,10 +133,16 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     }
     return;
   }
-  if (!std::holds_alternative<message::Leave>(message)) {
+  if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
+    OnWorkerOrdering(id, *ordering);
+  } else if (std::holds_alternative<message::Leave>(message)) {
+    OnLeave(worker);
+  } else {
     DropWorker(id, absl::StrCat("it sent ", NameOf(message)));
-    return;
   }
+}
+
+void Node::OnLeave(Worker& worker) {
   if (worker.state != State::kMember && worker.state != State::kJoining) return;
   worker.state = State::kNone;
   link_.Send(message::Leave{worker.incarnation});

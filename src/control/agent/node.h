@@ -21,6 +21,7 @@
 #include "control_agent/agent.h"
 #include "control_protocol/message.h"
 #include "coordinator_link.h"
+#include "node_ordering.h"
 #include "worker_connection.h"
 
 namespace phalanx::control {
@@ -52,6 +53,7 @@ class Node {
     int pid = 0;
     State state = State::kConnected;
     Incarnation incarnation;
+    int rank = -1;  // as a member
     SharedFd segment;
     asio::posix::stream_descriptor process;  // pidfd, without supervision
     asio::steady_timer exit_timer;           // waits for word of how it ended
@@ -64,12 +66,19 @@ class Node {
 
   void OnWorkerMessage(uint64_t id, Message message);
   void OnJoin(uint64_t id, message::Join join);
+  void OnLeave(Worker& worker);
   void OnWorkerClosed(uint64_t id, const absl::Status& status);
   void OnProcessEnded(uint64_t id, const std::string& how);
   void Refuse(Worker& worker, const absl::Status& status);
   void DropWorker(uint64_t id, const std::string& why);
   void ReportLost(Worker& worker, const std::string& how);
   void Forget(uint64_t id);
+
+  void OnWorkerOrdering(uint64_t id, const message::Ordering& ordering);
+  void OnCoordinatorOrdering(const message::Ordering& ordering);
+  void StartOrdering(const message::View& view);
+  void TellWorker(int rank, std::string payload);
+  void StartTick();
 
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);
@@ -97,6 +106,10 @@ class Node {
   bool deserted_ = false;
   std::function<void()> done_;
   Workers workers_;
+  std::map<int, uint64_t> worker_of_rank_;  // of the view; the worker may be gone
+  std::unique_ptr<NodeOrdering> ordering_;  // while the job runs and is ordered
+  asio::steady_timer tick_timer_;
+  bool ticking_ = false;
   uint64_t last_id_ = 0;
   // Ends that the owner told before the connection did.
   std::map<int, std::string> exits_;

@@ -19,6 +19,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnRevoked(*revoked);
   } else if (const auto* left = std::get_if<message::AllLeft>(&message)) {
     OnAllLeft(*left);
+  } else if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
+    OnCoordinatorOrdering(*ordering);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));
@@ -67,11 +69,13 @@ void Node::OnView(const message::View& view) {
   SendSegments(local);
   for (const auto& [rank, worker] : local) {
     worker->state = State::kMember;
+    worker->rank = rank;
     if (worker->connection != nullptr) worker->connection->Send(view);
     // Those who need it have it (or it waits in their queue): when they all have gone, it must not
     // stay alive through us.
     worker->segment.reset();
   }
+  StartOrdering(view);
 }
 
 void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {
@@ -126,6 +130,7 @@ void Node::TellJoining(const Message& message) {
 void Node::EndJob(const absl::Status& status) {
   phase_ = Phase::kOver;
   over_ = status;
+  tick_timer_.cancel();
   // After a failure we go on listening: workers that come late are told why. After a good end the
   // name is free for the next job.
   asio::error_code ignored;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "base/status_macros.h"
 #include "connection.h"
 #include "control_protocol/message.h"
+#include "outbox.h"
 
 namespace phalanx::control {
 namespace {
@@ -49,6 +51,7 @@ class ClientImpl final : public Client {
                                        Deadline deadline) override;
   const std::vector<int>& segment_fds() const override { return segment_fds_; }
   void Start(ClientEvents* events) override;
+  void SendOrdering(std::string payload) override;
   absl::Status Leave(Deadline deadline) override;
 
  private:
@@ -58,6 +61,9 @@ class ClientImpl final : public Client {
   absl::StatusOr<ViewDescription> TakeView(message::View view);
 
   void Run(ClientEvents* events);
+  // Waits until there is something to read; false when the thread is to end.
+  bool AwaitReadable();
+  void Wake();
   // What ended the view, or nothing when `message` doesn't.
   std::optional<absl::Status> EndIn(const Message& message) const;
   void SetEnd(const absl::Status& end);
@@ -65,7 +71,9 @@ class ClientImpl final : public Client {
 
   Connection connection_;
   const Logger logger_;
-  const Fd wake_;  // eventfd: makes the control thread return
+  Outbox outbox_{&connection_};
+  const Fd wake_;  // eventfd: makes the control thread look at outbox_ and stopping_
+  std::atomic<bool> stopping_ = false;
   Incarnation incarnation_;
   std::vector<std::pair<int, Fd>> segments_;  // by rank, as they came
   std::vector<int> segment_fds_;
@@ -155,6 +163,7 @@ void ClientImpl::Start(ClientEvents* events) {
 std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
   if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
   if (std::holds_alternative<message::AllLeft>(message)) return absl::OkStatus();
+  if (std::holds_alternative<message::Ordering>(message)) return std::nullopt;  // too late
   logger_.Warning(absl::StrCat("ignored a message from the agent: ", NameOf(message)));
   return std::nullopt;
 }
@@ -165,14 +174,41 @@ void ClientImpl::SetEnd(const absl::Status& end) {
   ended_.notify_all();
 }
 
+void ClientImpl::SendOrdering(std::string payload) {
+  if (payload.size() > kMaxOrderingBytes) {
+    logger_.Error(absl::StrCat("dropped a message of the ordering service's: its ", payload.size(),
+                               " bytes are over the limit of ", kMaxOrderingBytes));
+    return;
+  }
+  if (outbox_.Post(message::Ordering{std::move(payload)})) Wake();
+}
+
+void ClientImpl::Wake() {
+  const uint64_t one = 1;
+  PHX_CHECK(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
+}
+
+bool ClientImpl::AwaitReadable() {
+  while (true) {
+    const auto wanted = static_cast<short>(outbox_.empty() ? POLLIN : POLLIN | POLLOUT);
+    pollfd waited[] = {{connection_.fd(), wanted, 0}, {wake_.get(), POLLIN, 0}};
+    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return false;
+    if (stopping_) return false;
+    uint64_t wakes = 0;
+    if (waited[1].revents != 0) {
+      PHX_CHECK(::read(wake_.get(), &wakes, sizeof(wakes)) == sizeof(wakes));
+    }
+    if ((waited[0].revents & POLLOUT) != 0) outbox_.Flush();
+    if ((waited[0].revents & ~POLLOUT) != 0) return true;
+  }
+}
+
 // The control thread: reads until the view ends, then until the agent goes or we are stopped.
 void ClientImpl::Run(ClientEvents* events) {
   bool revoked = false;
   bool all_left = false;
   while (true) {
-    pollfd waited[] = {{connection_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return;
-    if (waited[1].revents != 0) return;
+    // Something may have come together with the view.
     const absl::StatusOr<std::optional<Message>> message = connection_.Receive();
     if (!message.ok()) {
       if (all_left) return;
@@ -181,7 +217,15 @@ void ClientImpl::Run(ClientEvents* events) {
       events->OnAgentLost();
       return;
     }
-    if (!message->has_value()) continue;
+    if (!message->has_value()) {
+      if (!AwaitReadable()) return;
+      continue;
+    }
+    if (stopping_) return;
+    if (const auto* ordering = std::get_if<message::Ordering>(&**message)) {
+      if (!revoked && !all_left) events->OnOrdering(ordering->payload);
+      continue;
+    }
     const std::optional<absl::Status> end = EndIn(**message);
     if (!end.has_value() || revoked || all_left) continue;
     all_left = end->ok();
@@ -192,7 +236,12 @@ void ClientImpl::Run(ClientEvents* events) {
 }
 
 absl::Status ClientImpl::Leave(Deadline deadline) {
-  const absl::Status sent = connection_.Send(message::Leave{incarnation_}, -1, deadline);
+  absl::Status sent;
+  if (thread_.joinable()) {
+    if (outbox_.Post(message::Leave{incarnation_})) Wake();
+  } else {
+    sent = connection_.Send(message::Leave{incarnation_}, -1, deadline);
+  }
   // Without a thread nobody has looked yet whether the view has ended before.
   while (sent.ok() && !thread_.joinable() && !end_.has_value()) {
     absl::StatusOr<Message> message = Await(deadline);
@@ -215,8 +264,8 @@ absl::Status ClientImpl::Leave(Deadline deadline) {
 
 void ClientImpl::StopThread() {
   if (!thread_.joinable()) return;
-  const uint64_t one = 1;
-  PHX_CHECK(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
+  stopping_ = true;
+  Wake();
   thread_.join();
 }
 

@@ -120,6 +120,22 @@ absl::Status Connection::Send(const Message& message, int fd, Deadline deadline)
   return absl::OkStatus();
 }
 
+absl::StatusOr<size_t> Connection::SendSome(absl::string_view bytes) {
+  size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t result =
+        ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (result > 0) {
+      sent += static_cast<size_t>(result);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      break;
+    } else if (errno != EINTR) {
+      return Gone(strerror(errno));
+    }
+  }
+  return sent;
+}
+
 absl::StatusOr<bool> Connection::ReadSome() {
   char bytes[16384];
   alignas(cmsghdr) char control[CMSG_SPACE(kMostFds * sizeof(int))];

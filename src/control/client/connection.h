@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/deadline.h"
 #include "control_process/fd.h"
 #include "control_protocol/frame.h"
@@ -26,6 +27,9 @@ class Connection {
   // `fd` (-1: none) travels with the message; the caller keeps its own. UNAVAILABLE when the agent
   // is gone.
   absl::Status Send(const Message& message, int fd, Deadline deadline);
+
+  // Sends what can be sent of `bytes` at once; how many. UNAVAILABLE when the agent is gone.
+  absl::StatusOr<size_t> SendSome(absl::string_view bytes);
 
   // What has come; nothing when more bytes are needed. Never blocks. UNAVAILABLE when the agent is
   // gone, INVALID_ARGUMENT when it speaks garbage.

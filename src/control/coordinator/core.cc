@@ -73,10 +73,10 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnLeave(said.agent, *leave);
   } else if (const auto* lost = std::get_if<message::MemberLost>(&said.message)) {
     OnMemberLost(said.agent, *lost);
+  } else if (const auto* ordering = std::get_if<message::Ordering>(&said.message)) {
+    OnOrdering(said.agent, *ordering);
   } else {
-    Log(LogSeverity::kWarning, absl::StrCat("dropped the agent of ", DescribeNode(said.agent),
-                                            ": unexpected ", NameOf(said.message)));
-    outputs_.push_back(CloseAgent{said.agent});
+    DropAgent(said.agent, absl::StrCat("unexpected ", NameOf(said.message)));
   }
 }
 
@@ -193,9 +193,7 @@ absl::Status CoordinatorCore::CheckOrdering(const message::Join& join) const {
   const auto differs = [&](const char* variable, absl::string_view theirs, absl::string_view ours) {
     const std::string joiner = join.member.rank < 0 ? absl::StrCat("pid ", join.member.pid)
                                                     : absl::StrCat("rank ", join.member.rank);
-    const auto first = members_.find(arrivals_.front());
-    const std::string holder =
-        first == members_.end() ? "the rank that joined first" : Describe(first->second);
+    const std::string holder = Describe(members_.at(arrivals_.front()));
     return absl::InvalidArgumentError(absl::StrCat(joiner, " has ", variable, "=", theirs, ", but ",
                                                    holder, " has ", variable, "=", ours, "; set ",
                                                    variable, " to the same value on all ranks"));
@@ -290,9 +288,42 @@ void CoordinatorCore::BeginView() {
     const auto node = static_cast<size_t>(record.node);
     if (view.node_cores.size() <= node) view.node_cores.resize(node + 1, 0);
     view.node_cores[node] = record.cores;
+    agent_of_node_[record.node] = id;
   }
   Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
   Broadcast(view);
+  if (ordering_mode_ == OrderingMode::kOff) return;
+  ordering_ = std::make_unique<JobOrdering>(view);
+  PassOn(ordering_->Begin());
+}
+
+void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message) {
+  if (phase_ == Phase::kEnding) return;  // said before it could know
+  if (phase_ != Phase::kRunning || ordering_ == nullptr) {
+    DropAgent(agent, "it sent Ordering where nothing is ordered");
+    return;
+  }
+  absl::StatusOr<JobOrdering::Outputs> outputs =
+      ordering_->FromNode(agents_.at(agent).node, message.payload);
+  if (outputs.ok()) {
+    PassOn(*std::move(outputs));
+  } else {
+    DropAgent(agent, std::string(outputs.status().message()));
+  }
+}
+
+void CoordinatorCore::PassOn(JobOrdering::Outputs outputs) {
+  for (std::string& line : outputs.warnings) Log(LogSeverity::kWarning, std::move(line));
+  for (JobOrdering::ToNode& message : outputs.messages) {
+    const auto agent = agent_of_node_.find(message.node);
+    if (agent == agent_of_node_.end()) continue;
+    Send(agent->second, message::Ordering{std::move(message.payload)});
+  }
+}
+
+void CoordinatorCore::DropAgent(AgentId agent, const std::string& why) {
+  Log(LogSeverity::kWarning, absl::StrCat("dropped the agent of ", DescribeNode(agent), ": ", why));
+  outputs_.push_back(CloseAgent{agent});
 }
 
 void CoordinatorCore::OnLeave(AgentId agent, const message::Leave& leave) {

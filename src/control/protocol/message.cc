@@ -2,6 +2,13 @@
 
 namespace phalanx::control {
 
+std::vector<int> NodesByRank(const message::View& view) {
+  std::vector<int> nodes;
+  nodes.reserve(view.members.size());
+  for (const message::Member& member : view.members) nodes.push_back(member.node);
+  return nodes;
+}
+
 absl::string_view NameOf(const Message& message) {
   struct Namer {
     absl::string_view operator()(const message::Join&) const { return "Join"; }

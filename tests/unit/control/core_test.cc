@@ -347,6 +347,25 @@ TEST_F(CoreTest, AnAgentSpeaksForItsOwnMembersOnly) {
   EXPECT_TRUE(outputs_.empty());
 }
 
+TEST_F(CoreTest, AnAgentThatSpeaksOfOrderWhereThereIsNoneIsDropped) {
+  Run4();
+  Say(1, message::Ordering{"anything"});
+  EXPECT_EQ(Closed(), std::vector<uint64_t>{1});
+}
+
+TEST_F(CoreTest, AnAgentWhoseOrderingIsGarbageIsDropped) {
+  Hello(1);
+  message::Join join = Join(0, 1, 1);
+  join.ordering = OrderingMode::kStrict;
+  Say(1, message::Ordering{"too early"});
+  EXPECT_EQ(Closed(), std::vector<uint64_t>{1});
+  Say(1, join);
+  ASSERT_EQ(Sent<message::View>().size(), 1U);
+  Say(1, message::Ordering{"garbage"});
+  EXPECT_EQ(Closed(), std::vector<uint64_t>{1});
+  EXPECT_TRUE(Sent<message::Ordering>().empty());
+}
+
 TEST_F(CoreTest, NoNodeComesAfterTheBeginning) {
   Run4();
   Hello(3);

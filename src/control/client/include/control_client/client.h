@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
@@ -51,7 +52,8 @@ struct ViewDescription {
   int device_slots = 0;
 };
 
-// Told by the control thread, one call at a time; must not block and must not call the client.
+// Told by the control thread, one call at a time; must not block and must not call the client,
+// SendOrdering() apart.
 class ClientEvents {
  public:
   virtual ~ClientEvents() = default;
@@ -62,6 +64,9 @@ class ClientEvents {
   // Under a launcher the node is down then and the process has no business going on: the session
   // decides. At most once.
   virtual void OnAgentLost() {}
+  // A message of the ordering service's, for this rank; in the order in which they were sent. None
+  // after OnRevoked().
+  virtual void OnOrdering(absl::string_view /*payload*/) {}
 };
 
 class Client {
@@ -89,6 +94,11 @@ class Client {
 
   // After Join: starts the control thread, which tells `events` from then on.
   virtual void Start(ClientEvents* events) = 0;
+
+  // Sends a message of the ordering service's to the agent; in the order of the calls. Any thread,
+  // from Start() until Leave(); never blocks. A payload beyond kMaxOrderingBytes is dropped with a
+  // line in the log; when the agent is gone nothing is sent, and OnAgentLost() says so.
+  virtual void SendOrdering(std::string payload) = 0;
 
   // Says that this member ends orderly, and waits until all members have said so or the view is
   // revoked, so that nobody takes an end for a loss. Joins the control thread. OK when all have

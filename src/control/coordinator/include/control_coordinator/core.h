@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
+#include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 
 namespace phalanx::control {
@@ -98,6 +100,7 @@ class CoordinatorCore {
   void OnJoin(AgentId agent, const message::Join& join);
   void OnLeave(AgentId agent, const message::Leave& leave);
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
+  void OnOrdering(AgentId agent, const message::Ordering& message);
 
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
@@ -117,6 +120,8 @@ class CoordinatorCore {
   std::string DescribeNode(AgentId agent) const;
   const MemberRecord* HolderOf(int rank) const;
 
+  void PassOn(JobOrdering::Outputs outputs);
+  void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
   void Log(LogSeverity severity, std::string line);
@@ -137,6 +142,8 @@ class CoordinatorCore {
   std::map<AgentId, AgentRecord> agents_;
   std::map<uint64_t, MemberRecord> members_;  // by incarnation: those who are there
   std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
+  std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
+  std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
   std::vector<CoordinatorOutput> outputs_;
 };
 

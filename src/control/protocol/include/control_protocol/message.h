@@ -128,6 +128,9 @@ using Message =
                  message::AgentWelcome, message::Progress, message::Refused, message::View,
                  message::Revoked, message::AllLeft, message::Segments, message::Ordering>;
 
+// members[i].node, for all i.
+std::vector<int> NodesByRank(const message::View& view);
+
 std::string Encode(const Message& message);
 
 // Any bytes are safe to pass. INVALID_ARGUMENT when they are not a well-formed message within its
