@@ -52,6 +52,14 @@ struct PHALANX_EXPORT Options {
   // PHALANX_CROSS_MEMORY_ATTACH.
   bool cross_memory_attach = true;
 
+  // How operations that not all ranks issue in the same order are kept from waiting for each other
+  // for ever: "adaptive", "strict" or "off"; see docs/ordering.md. PHALANX_ORDERING; equal on all
+  // ranks.
+  std::string ordering = "adaptive";
+  // Collectives that the device holds at once. Host memory has no such limit; giving it one shows
+  // what a GPU does. 0: no limit. PHALANX_DEVICE_SLOTS; equal on all ranks.
+  int device_slots = 0;
+
   // PHALANX_JOIN_TIMEOUT and PHALANX_OPERATION_TIMEOUT, in seconds.
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds operation_timeout{600'000};

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "group_entry.h"
 #include "phalanx/communicator.h"
+#include "session_state.h"
 #include "work_access.h"
 
 namespace phalanx {

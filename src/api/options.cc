@@ -84,6 +84,8 @@ absl::Status SetText(Options& options, const std::string& text) {
   return absl::OkStatus();
 }
 
+constexpr int kMostSlots = 1 << 20;
+
 const std::vector<Entry>& Entries() {
   static const auto* const entries = new std::vector<Entry>{
       {"RANK",
@@ -113,6 +115,14 @@ const std::vector<Entry>& Entries() {
        {}},
       {"CROSS_MEMORY_ATTACH",
        [](Options& o, const std::string& t) { return ParseBool(t, &o.cross_memory_attach); },
+       {}},
+      {"ORDERING",
+       [](Options& o, const std::string& t) {
+         return ParseChoice(t, {"off", "strict", "adaptive"}, &o.ordering);
+       },
+       {}},
+      {"DEVICE_SLOTS",
+       [](Options& o, const std::string& t) { return ParseInt(t, &o.device_slots); },
        {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
@@ -205,6 +215,11 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " isn't a rank of a job of ",
                                                    world_size, ": ranks are 0 to ",
                                                    world_size - 1));
+  }
+  if (device_slots < 0 || device_slots > kMostSlots) {
+    return absl::InvalidArgumentError(absl::StrCat("PHALANX_DEVICE_SLOTS is ", device_slots,
+                                                   "; 0 (no limit) to ", kMostSlots,
+                                                   " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
   if (address.empty()) {

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "launch/slot_gate.h"
+#include "ordering_wire/codec.h"
 
 namespace phalanx::api {
 namespace {
@@ -25,6 +27,20 @@ Incarnation RandomIncarnation() {
   return Incarnation{(uint64_t{random()} << 32) | random()};
 }
 
+// More than can be in flight.
+constexpr int kUnlimitedSlots = 1 << 20;
+
+control::OrderingMode OrderingModeOf(const Options& options) {
+  if (options.ordering == "off") return control::OrderingMode::kOff;
+  return options.ordering == "strict" ? control::OrderingMode::kStrict
+                                      : control::OrderingMode::kAdaptive;
+}
+
+bool UsesOrderingService(const Options& options) {
+  return options.ordering == "strict" ||
+         (options.ordering == "adaptive" && options.device_slots > 0);
+}
+
 LogSeverity LeastSeverity(const std::string& name) {
   if (name == "info") return LogSeverity::kInfo;
   return name == "error" ? LogSeverity::kError : LogSeverity::kWarning;
@@ -36,6 +52,7 @@ SessionState::SessionState(Options options, Logger logger)
     : options_(std::move(options)), logger_(std::move(logger)), device_(device::OpenHostDevice()) {}
 
 SessionState::~SessionState() {
+  if (ordered_gate_ != nullptr) ordered_gate_->Disconnect();
   client_.reset();  // its thread tells us of the view's end
 }
 
@@ -62,6 +79,8 @@ absl::Status SessionState::Connect(Deadline deadline) {
   request.incarnation = incarnation;
   request.addresses = transports_->Addresses();
   request.segment_fd = domain().segment_fd();
+  request.ordering = OrderingModeOf(options_);
+  request.device_slots = options_.device_slots;
   if (transports_->shares_memory()) {
     PHX_ASSIGN_OR_RETURN(request.addresses[kWorldGroup],
                          domain().PrepareGroup(options_.world_size));
@@ -88,11 +107,35 @@ absl::Status SessionState::BuildEngine() {
   PHX_ASSIGN_OR_RETURN(config.routes, transports_->Connect(view_, rank_, client_->segment_fds()));
   config.wires = transports_->wires();
   config.device = device_.get();
+  MakeGate();
+  config.gate = gate_.get();
   config.oversubscribed = Oversubscribed(node_ranks_);
   engine_ = std::make_unique<engine::Engine>(std::move(config));
   open_.store(true, std::memory_order_release);
   client_->Start(this);
   return absl::OkStatus();
+}
+
+// Where a device has room for everything, an operation can start when its stream reaches it; only
+// "strict" compares it with its peers' before.
+void SessionState::MakeGate() {
+  const int slots = options_.device_slots;
+  if (options_.ordering == "off") {
+    if (slots > 0) gate_ = std::make_unique<launch::SlotGate>(slots);
+    return;
+  }
+  if (!UsesOrderingService(options_)) return;
+  launch::OrderedGate::Options gate;
+  gate.queue.rank = rank_;
+  gate.queue.slots = slots > 0 ? slots : kUnlimitedSlots;
+  gate.logger = logger_;
+  gate.send = [this](const ordering::Report& report) {
+    client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));
+  };
+  gate.abort = [this](const absl::Status& status) { engine_->Abort(status); };
+  auto ordered = std::make_unique<launch::OrderedGate>(std::move(gate));
+  ordered_gate_ = ordered.get();
+  gate_ = std::move(ordered);
 }
 
 bool SessionState::SharesMemory(const std::vector<int>& ranks) const {
@@ -127,6 +170,9 @@ absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenChannel(
     PHX_ASSIGN_OR_RETURN(config.transport,
                          domain().OpenGroup(id, ranks, prepared, config.group.oversubscribed));
   }
+  if (ordered_gate_ != nullptr) {
+    client_->SendOrdering(ordering::Encode(ordering::Uplink(ordering::NewCommunicator{id, ranks})));
+  }
   config.ranks = std::move(ranks);
   return engine_->OpenChannel(std::move(config));
 }
@@ -140,6 +186,16 @@ absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenWorld() {
     prepared.push_back(group == member.addresses.end() ? "" : group->second);
   }
   return OpenChannel(CommunicatorId{0}, std::move(ranks), prepared);
+}
+
+void SessionState::OnOrdering(absl::string_view payload) {
+  if (ordered_gate_ == nullptr) return;
+  const absl::StatusOr<ordering::Order> order = ordering::DecodeDownlink(payload);
+  if (order.ok()) {
+    ordered_gate_->OnOrder(*order);
+  } else {
+    logger_.Error(absl::StrCat("the agent sent what is no order: ", order.status().message()));
+  }
 }
 
 void SessionState::OnRevoked(const absl::Status& reason) { engine_->Abort(reason); }
@@ -160,6 +216,7 @@ absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
   }
   open_.store(false, std::memory_order_release);
   const Deadline deadline = Deadline::After(timeout);
+  if (ordered_gate_ != nullptr) ordered_gate_->HostsEnd();
   absl::Status status = client_->Leave(deadline);
   status.Update(transports_->Close(deadline));
   return status;
@@ -174,6 +231,7 @@ void SessionState::Shutdown() {
     if (!drained.ok()) logger_.Error(std::string(drained.message()));
     // The others can't complete what we gave up: to them this member is lost.
     open_.store(false, std::memory_order_release);
+    if (ordered_gate_ != nullptr) ordered_gate_->Disconnect();
     client_.reset();
     return;
   }

@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "engine/engine.h"
 #include "find_agent.h"
+#include "launch/ordered_gate.h"
 #include "phalanx/options.h"
 #include "transports.h"
 
@@ -56,12 +57,14 @@ class SessionState final : public control::ClientEvents {
 
   // control::ClientEvents
   void OnRevoked(const absl::Status& reason) override;
+  void OnOrdering(absl::string_view payload) override;
   void OnAgentLost() override;
 
  private:
   SessionState(Options options, Logger logger);
   absl::Status Connect(Deadline deadline);
   absl::Status BuildEngine();
+  void MakeGate();
   bool Oversubscribed(const std::vector<int>& ranks) const;
 
   const Options options_;
@@ -73,6 +76,8 @@ class SessionState final : public control::ClientEvents {
   control::ViewDescription view_;
   int rank_ = -1;
   std::vector<int> node_ranks_;
+  std::unique_ptr<engine::LaunchGate> gate_;
+  launch::OrderedGate* ordered_gate_ = nullptr;  // gate_, if it is one
   std::unique_ptr<engine::Engine> engine_;
   std::atomic<uint32_t> next_communicator_{1};
   std::atomic<bool> open_{false};

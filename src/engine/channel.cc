@@ -56,6 +56,7 @@ Channel::~Channel() {
 }
 
 Operation* Channel::Issue(const Request& request) {
+  if (LaunchGate* const gate = engine_->gate()) gate->HostComes();
   Operation* const operation = pool_->Take(/*references=*/2);  // the caller's and the queue's
   operation->request_ = request;
   operation->channel_ = this;
@@ -143,8 +144,9 @@ void Channel::Append(Operation* operation) {
   const Request& request = operation->request_;
   if (!request.is_message()) {
     operation->sequence_ = collective_sequence_++;
+    const bool is_next = collectives_.front() == nullptr;
     collectives_.Append(operation);
-    TellIssued(operation);
+    TellIssued(operation, is_next && operation->stream_reached_.load(std::memory_order_acquire));
     return;
   }
   const bool sends = request.kind == plan::CollectiveKind::kSend;
@@ -154,16 +156,17 @@ void Channel::Append(Operation* operation) {
     (sends ? sends_to_self_ : receives_from_self_).Append(operation);
   } else {
     messages_.Append(operation);
-    TellIssued(operation);
+    TellIssued(operation, /*reached=*/false);
   }
 }
 
-void Channel::TellIssued(Operation* operation) {
+void Channel::TellIssued(Operation* operation, bool reached) {
   LaunchGate* const gate = engine_->gate();
   if (gate == nullptr) return;
   operation->launched_.store(false, std::memory_order_relaxed);
   operation->mark_.lane = LaneMemory(*operation);
-  gate->Issued(operation);
+  operation->reached_told_ = reached;
+  gate->Issued(operation, reached);
 }
 
 uint32_t* Channel::LaneMemory(const Operation& operation) {

@@ -1,5 +1,6 @@
 #include "launch/ordered_gate.h"
 
+#include <atomic>
 #include <utility>
 #include <variant>
 
@@ -29,10 +30,15 @@ absl::Status StatusOf(const ordering::Explanation& explanation) {
   return absl::FailedPreconditionError(text);
 }
 
+std::atomic<uint64_t> last_instance{0};
+// Whose HostComes() has seen this thread last.
+thread_local uint64_t seen_by = 0;
+
 }  // namespace
 
 OrderedGate::OrderedGate(Options options)
     : options_(std::move(options)),
+      instance_(last_instance.fetch_add(1, std::memory_order_relaxed) + 1),
       queue_(options_.queue),
       ticker_([this] { TickWhileNeeded(); }) {}
 
@@ -55,7 +61,7 @@ void OrderedGate::Disconnect() {
   connected_ = false;
 }
 
-void OrderedGate::Issued(engine::Operation* operation) {
+void OrderedGate::Issued(engine::Operation* operation, bool reached) {
   const std::lock_guard lock(mutex_);
   engine::LaunchMark& mark = operation->mark();
   uint32_t lane = 0;
@@ -68,11 +74,13 @@ void OrderedGate::Issued(engine::Operation* operation) {
     mark.position = queue_.TryLaunch(lane, state.hash, stream, mark.id);
     if (mark.position != ordering::CertifiedRun::kNotLaunched) {
       operation->LaunchHere();
+      if (reached) queue_.ReachLaunched(mark.position);
       return;
     }
   }
   current_ = operation;
   Step(ordering::Issue{mark.id, lane, state.signature, stream, beside, ""});
+  if (reached) Step(ordering::Reached{mark.id});
   current_ = nullptr;
 }
 
@@ -91,6 +99,18 @@ void OrderedGate::Ended(engine::Operation* operation) {
   Forget(operation);
   if (mark.position >= 0 && queue_.CompleteLaunched(mark.position)) return;
   Step(ordering::Completed{mark.id});
+}
+
+void OrderedGate::HostComes() {
+  if (seen_by == instance_) return;
+  seen_by = instance_;
+  const std::lock_guard lock(mutex_);
+  if (!threads_.contains(std::this_thread::get_id())) Step(ordering::HostGoesOn{ThisThread()});
+}
+
+void OrderedGate::HostsEnd() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, thread] : threads_) Step(ordering::HostEnds{thread});
 }
 
 void OrderedGate::HostWaits(const engine::Operation& operation) {
@@ -150,7 +170,7 @@ void OrderedGate::OnFailed(const ordering::Failed& failed) {
 void OrderedGate::OnExplained(const ordering::Explained& explained) {
   const ordering::Explanation& explanation = *explained.explanation;
   report_ = absl::StrReplaceAll(ordering::Describe(explanation), {{"\n", "; "}});
-  options_.logger.Warning(report_);
+  options_.logger.Info(report_);  // the coordinator has printed it already
   const bool proven = explanation.kind == ordering::Explanation::Kind::kCycle ||
                       explanation.kind == ordering::Explanation::Kind::kDeviceWait;
   if (proven) options_.abort(StatusOf(explanation));

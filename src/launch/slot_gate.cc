@@ -12,7 +12,9 @@ constexpr int64_t kHoldsSlot = 0;
 
 }  // namespace
 
-void SlotGate::Issued(engine::Operation*) {}
+void SlotGate::Issued(engine::Operation* operation, bool reached) {
+  if (reached) Reached(operation);
+}
 
 void SlotGate::Reached(engine::Operation* operation) {
   const std::lock_guard lock(mutex_);

@@ -27,7 +27,7 @@ ROOMS = {
     "src/engine": {"engine", "runner", "plan", "ordering", "device", "spi"},
     "src/engine/runner": {"runner", "plan", "device", "spi"},
     # The launch gate: ordering's launch queue at the engine.
-    "src/launch": {"launch", "engine", "plan", "ordering", "device"},
+    "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
     "src/control": {"control_*", "membership", "ordering", "ordering_wire", "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.

@@ -117,7 +117,7 @@ class Channel final : public spi::TransferListener {
   absl::Status AttachStream(Operation* operation);
   bool Advance();
   bool AdvanceMessages();
-  void TellIssued(Operation* operation);
+  void TellIssued(Operation* operation, bool reached);
   bool MayLaunch(Operation* operation);
   uint32_t* LaneMemory(const Operation& operation);
   absl::Status EndOf(const Operation& operation);

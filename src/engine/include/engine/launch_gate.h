@@ -16,13 +16,17 @@ class LaunchGate {
   virtual ~LaunchGate() = default;
 
   // The operation has its place in its channel. Calls for one channel come in that order.
-  virtual void Issued(Operation* operation) = 0;
+  // `reached`: Reached() would follow at once, and won't.
+  virtual void Issued(Operation* operation, bool reached) = 0;
   // Nothing but the gate holds it up: its stream has reached it, and those before it in its channel
   // are done. At most once.
   virtual void Reached(Operation* operation) = 0;
   // It is done, however it ended. The last call about it.
   virtual void Ended(Operation* operation) = 0;
 
+  // The calling thread uses the library: from now on it may issue operations at any time, except
+  // while it waits.
+  virtual void HostComes() = 0;
   // The calling thread is in no other call of the library than one that waits, for some time
   // already, for this operation; and then not any more.
   virtual void HostWaits(const Operation& operation) = 0;

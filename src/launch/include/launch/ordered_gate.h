@@ -40,13 +40,18 @@ class OrderedGate final : public engine::LaunchGate {
   // From the node's aggregator, in the order in which it sent them. Any thread.
   void OnOrder(const ordering::Order& order);
 
+  // No thread of this process will issue another operation: to the others it is absent from now on,
+  // not late.
+  void HostsEnd();
+
   // `send` isn't called any more. Before what it uses ends.
   void Disconnect();
 
   // engine::LaunchGate
-  void Issued(engine::Operation* operation) override;
+  void Issued(engine::Operation* operation, bool reached) override;
   void Reached(engine::Operation* operation) override;
   void Ended(engine::Operation* operation) override;
+  void HostComes() override;
   void HostWaits(const engine::Operation& operation) override;
   void HostGoesOn() override;
   std::string Report() override;
@@ -74,6 +79,7 @@ class OrderedGate final : public engine::LaunchGate {
   void TickWhileNeeded();
 
   const Options options_;
+  const uint64_t instance_;  // unique in this process
   std::mutex mutex_;
   ordering::LaunchQueue queue_;
   std::vector<LaneState> lanes_;  // by the queue's number

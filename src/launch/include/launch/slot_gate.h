@@ -16,9 +16,10 @@ class SlotGate final : public engine::LaunchGate {
  public:
   explicit SlotGate(int slots) : free_(slots) {}
 
-  void Issued(engine::Operation* operation) override;
+  void Issued(engine::Operation* operation, bool reached) override;
   void Reached(engine::Operation* operation) override;
   void Ended(engine::Operation* operation) override;
+  void HostComes() override {}
   void HostWaits(const engine::Operation&) override {}
   void HostGoesOn() override {}
   std::string Report() override { return ""; }

@@ -1,0 +1,136 @@
+// Programs whose ranks disagree about the order, as real processes on a device with few slots:
+// what deadlocks without the ordering service completes with it, and what can't is explained.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "subprocess.h"
+
+namespace phalanx::testing_support {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Result {
+  int exit_code = 0;
+  std::string output;
+  std::string error;
+  int completed = 0;  // ranks
+};
+
+Result RunScenario(const std::string& name, int ranks, const std::string& ordering, int slots,
+                   const std::string& timeout_s = "60") {
+  Subprocess::Options options;
+  options.environment = {{"PHALANX_ORDERING", ordering},
+                         {"PHALANX_DEVICE_SLOTS", std::to_string(slots)},
+                         {"PHALANX_OPERATION_TIMEOUT", timeout_s}};
+  Subprocess run({PHALANX_COMMAND, "run", "-n", std::to_string(ranks), "--", ORDERING_WORKER, name},
+                 options);
+  Result result;
+  result.exit_code = run.AwaitExitCode();
+  result.output = run.output();
+  result.error = run.error();
+  result.completed = Count(result.output, " completed");
+  return result;
+}
+
+struct Scenario {
+  const char* name;
+  int ranks;
+};
+
+class Completes : public ::testing::TestWithParam<std::tuple<Scenario, const char*, int>> {};
+
+TEST_P(Completes, WithRightResults) {
+  const auto& [scenario, ordering, slots] = GetParam();
+  const Result result = RunScenario(scenario.name, scenario.ranks, ordering, slots);
+  EXPECT_EQ(result.exit_code, 0) << result.output << result.error;
+  EXPECT_EQ(result.completed, scenario.ranks) << result.output << result.error;
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Completes::ParamType>& chosen) {
+  const auto& [scenario, ordering, slots] = chosen.param;
+  return std::string(scenario.name) + "_" + ordering + "_" + std::to_string(slots);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Order, Completes,
+    ::testing::Combine(
+        ::testing::Values(Scenario{"opposite_orders", 2}, Scenario{"groups_in_opposite_order", 2},
+                          Scenario{"latin_square", 8}, Scenario{"same_order_three_streams", 4},
+                          Scenario{"beside_messages", 2}, Scenario{"exchange_in_a_group", 2},
+                          Scenario{"learned_then_turned", 2}),
+        ::testing::Values("strict", "adaptive"), ::testing::Values(1, 2)),
+    NameOf);
+
+// The same programs without the ordering service, where they need it.
+class Deadlocks : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(Deadlocks, WithoutOrdering) {
+  const Result result = RunScenario(GetParam().name, GetParam().ranks, "off", 1, "2");
+  EXPECT_NE(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.completed, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("DEADLINE_EXCEEDED")) << result.error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Order, Deadlocks,
+                         ::testing::Values(Scenario{"opposite_orders", 2},
+                                           Scenario{"latin_square", 8},
+                                           Scenario{"beside_messages", 2}),
+                         [](const auto& chosen) { return std::string(chosen.param.name); });
+
+class Explains : public ::testing::TestWithParam<std::tuple<const char*, int>> {
+ protected:
+  // Both ranks fail with this status, and say all of `parts`.
+  void Fails(const std::string& scenario, const std::string& status,
+             const std::vector<std::string>& parts) {
+    const auto& [ordering, slots] = GetParam();
+    const Result result = RunScenario(scenario, 2, ordering, slots, "10");
+    EXPECT_NE(result.exit_code, 0);
+    for (const int rank : {0, 1}) {
+      EXPECT_THAT(result.output, HasSubstr("rank " + std::to_string(rank) + " failed: " + status))
+          << result.error;
+    }
+    for (const std::string& part : parts) EXPECT_THAT(result.output, HasSubstr(part));
+  }
+};
+
+TEST_P(Explains, ACount) {
+  Fails("count_differs", "INVALID_ARGUMENT", {"count", "409600", "409598", "rank 0", "rank 1"});
+}
+TEST_P(Explains, AReduceOperation) {
+  Fails("op_differs", "INVALID_ARGUMENT", {"reduce operation", "sum", "max"});
+}
+TEST_P(Explains, AType) { Fails("type_differs", "INVALID_ARGUMENT", {"type", "float", "int32"}); }
+TEST_P(Explains, ARoot) { Fails("root_differs", "INVALID_ARGUMENT", {"root", "0", "1"}); }
+TEST_P(Explains, AKind) {
+  Fails("different_kinds", "INVALID_ARGUMENT", {"kind", "all_to_all", "all_reduce"});
+}
+TEST_P(Explains, PartsOfAGroup) {
+  Fails("groups_that_differ", "INVALID_ARGUMENT", {"count", "3", "2"});
+}
+TEST_P(Explains, ACycleThroughTheHosts) {
+  Fails("host_waits_between", "FAILED_PRECONDITION", {"cycle", "rank 0", "rank 1"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Order, Explains,
+                         ::testing::Combine(::testing::Values("strict", "adaptive"),
+                                            ::testing::Values(1, 2)),
+                         [](const auto& chosen) {
+                           return std::string(std::get<0>(chosen.param)) + "_" +
+                                  std::to_string(std::get<1>(chosen.param));
+                         });
+
+TEST(AbsentRank, IsNamedBeforeTheDeadline) {
+  for (const char* ordering : {"strict", "adaptive"}) {
+    const Result result = RunScenario("one_more", 2, ordering, 2, "3");
+    EXPECT_THAT(result.output, HasSubstr("rank 0 completed")) << result.error;
+    EXPECT_THAT(result.output, HasSubstr("rank 1 failed: DEADLINE_EXCEEDED")) << result.error;
+    EXPECT_THAT(result.error, HasSubstr("rank 0")) << result.error;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx::testing_support
