@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -204,15 +205,21 @@ absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int 
   std::vector<SplitEntry> all(static_cast<size_t>(size()));
   PHX_RETURN_IF_ERROR(Exchange(&mine, all.data(), sizeof(mine)));
 
-  // The highest number that any member would take next is new to all of them; parts of one split
-  // may share it, since they have no member in common.
-  uint32_t id = 0;
-  for (const SplitEntry& entry : all) id = std::max(id, entry.next_communicator);
-  if (id > UINT16_MAX) {
+  // The highest number that any member would take next is new to all of them. Each part takes one
+  // of its own, in the order of the colors.
+  uint32_t first = 0;
+  std::set<int32_t> colors;
+  for (const SplitEntry& entry : all) {
+    first = std::max(first, entry.next_communicator);
+    if (entry.color >= 0) colors.insert(entry.color);
+  }
+  const auto next = first + static_cast<uint32_t>(colors.size());
+  const auto id = first + static_cast<uint32_t>(std::distance(colors.begin(), colors.find(color)));
+  if (next > UINT16_MAX + 1) {
     return absl::ResourceExhaustedError(
         absl::StrCat(Who(), ", split: all 65,536 communicator numbers of this session are used"));
   }
-  session_->set_next_communicator(id + 1);
+  session_->set_next_communicator(next);
 
   std::vector<int> members;
   for (int r = 0; r < size(); ++r) {
