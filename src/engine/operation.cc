@@ -1,6 +1,5 @@
 #include "engine/operation.h"
 
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,16 +69,12 @@ OperationPool::~OperationPool() {
   while (free_ != nullptr) delete std::exchange(free_, free_->next_);
 }
 
-void OperationPool::Lock() {
-  while (locked_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
-}
-
 Operation* OperationPool::Take(int references) {
-  Lock();
+  lock_.lock();
   ++live_;
   Operation* operation = free_;
   if (operation != nullptr) free_ = operation->next_;
-  Unlock();
+  lock_.unlock();
   if (operation == nullptr) operation = new Operation(this);
   operation->next_ = nullptr;
   operation->references_.store(references, std::memory_order_relaxed);
@@ -103,26 +98,26 @@ void OperationPool::Give(Operation* operation) {
   operation->status_ = absl::OkStatus();
   operation->stream_event_.reset();
   operation->request_.parts.reset();
-  Lock();
+  lock_.lock();
   operation->next_ = free_;
   free_ = operation;
   const bool last = --live_ == 0 && orphaned_;
-  Unlock();
+  lock_.unlock();
   if (last) delete this;
 }
 
 int OperationPool::live() {
-  Lock();
+  lock_.lock();
   const int live = live_;
-  Unlock();
+  lock_.unlock();
   return live;
 }
 
 void OperationPool::Orphan() {
-  Lock();
+  lock_.lock();
   orphaned_ = true;
   const bool last = live_ == 0;
-  Unlock();
+  lock_.unlock();
   if (last) delete this;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "describe.h"
 #include "engine/channel.h"
@@ -44,7 +45,7 @@ OrderedGate::OrderedGate(Options options)
 
 OrderedGate::~OrderedGate() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(ticker_mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
@@ -52,17 +53,19 @@ OrderedGate::~OrderedGate() {
 }
 
 void OrderedGate::OnOrder(const ordering::Order& order) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
+  const ordering::Term before = queue_.term();
   Step(ordering::FromNode{order});
+  if (queue_.term() != before) ++terms_;
 }
 
 void OrderedGate::Disconnect() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   connected_ = false;
 }
 
 void OrderedGate::Issued(engine::Operation* operation, bool reached) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   engine::LaunchMark& mark = operation->mark();
   uint32_t lane = 0;
   LaneState& state = StateOf(operation, &lane);
@@ -73,6 +76,7 @@ void OrderedGate::Issued(engine::Operation* operation, bool reached) {
   if (!beside) {
     mark.position = queue_.TryLaunch(lane, state.hash, stream, mark.id);
     if (mark.position != ordering::CertifiedRun::kNotLaunched) {
+      ++certified_;
       operation->LaunchHere();
       if (reached) queue_.ReachLaunched(mark.position);
       return;
@@ -85,7 +89,7 @@ void OrderedGate::Issued(engine::Operation* operation, bool reached) {
 }
 
 void OrderedGate::Reached(engine::Operation* operation) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const engine::LaunchMark& mark = operation->mark();
   if (mark.position >= 0 && queue_.ReachLaunched(mark.position)) return;
   current_ = operation;
@@ -94,7 +98,7 @@ void OrderedGate::Reached(engine::Operation* operation) {
 }
 
 void OrderedGate::Ended(engine::Operation* operation) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const engine::LaunchMark& mark = operation->mark();
   Forget(operation);
   if (mark.position >= 0 && queue_.CompleteLaunched(mark.position)) return;
@@ -104,17 +108,20 @@ void OrderedGate::Ended(engine::Operation* operation) {
 void OrderedGate::HostComes() {
   if (seen_by == instance_) return;
   seen_by = instance_;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (!threads_.contains(std::this_thread::get_id())) Step(ordering::HostGoesOn{ThisThread()});
 }
 
 void OrderedGate::HostsEnd() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   for (const auto& [id, thread] : threads_) Step(ordering::HostEnds{thread});
+  options_.logger.Info(absl::StrCat("ordering: ", certified_, " of ", last_id_,
+                                    " operations launched by schedule, ", messages_,
+                                    " messages sent, ", terms_, " schedules and fences"));
 }
 
 void OrderedGate::HostWaits(const engine::Operation& operation) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   ordering::HostWaits waits;
   waits.thread = ThisThread();
   if (operation.mark().id != 0) waits.ids.push_back(operation.mark().id);
@@ -122,12 +129,12 @@ void OrderedGate::HostWaits(const engine::Operation& operation) {
 }
 
 void OrderedGate::HostGoesOn() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   Step(ordering::HostGoesOn{ThisThread()});
 }
 
 std::string OrderedGate::Report() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return report_;
 }
 
@@ -139,6 +146,7 @@ void OrderedGate::Perform(const ordering::QueueOutput& output) {
   if (const auto* launch = std::get_if<ordering::Launch>(&output)) {
     if (engine::Operation* const operation = Find(launch->id)) Launch(operation);
   } else if (const auto* up = std::get_if<ordering::ToNode>(&output)) {
+    ++messages_;
     if (connected_) options_.send(up->report);
   } else if (const auto* failed = std::get_if<ordering::Failed>(&output)) {
     OnFailed(*failed);
@@ -223,10 +231,7 @@ void OrderedGate::Keep(engine::Operation* operation) {
     others_.emplace(id, operation);
   }
   ++live_;
-  if (ticker_sleeps_) {
-    ticker_sleeps_ = false;
-    wake_.notify_one();
-  }
+  if (ticker_sleeps_.load(std::memory_order_relaxed)) WakeTicker();
 }
 
 void OrderedGate::Forget(engine::Operation* operation) {
@@ -240,15 +245,30 @@ void OrderedGate::Forget(engine::Operation* operation) {
   --live_;
 }
 
+void OrderedGate::WakeTicker() {
+  ticker_sleeps_.store(false, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(ticker_mutex_);
+    awake_ = true;
+  }
+  wake_.notify_one();
+}
+
 void OrderedGate::TickWhileNeeded() {
-  std::unique_lock lock(mutex_);
   int idle_ticks = 0;
-  while (!wake_.wait_for(lock, kTick, [this] { return stopping_; })) {
-    Step(ordering::Tick{});
-    idle_ticks = live_ > 0 ? 0 : idle_ticks + 1;
+  std::unique_lock parking(ticker_mutex_);
+  while (!wake_.wait_for(parking, kTick, [this] { return stopping_; })) {
+    parking.unlock();
+    {
+      const std::lock_guard lock(lock_);
+      Step(ordering::Tick{});
+      idle_ticks = live_ > 0 ? 0 : idle_ticks + 1;
+      ticker_sleeps_.store(idle_ticks >= kTicksBeforeSleep, std::memory_order_relaxed);
+    }
+    parking.lock();
     if (idle_ticks < kTicksBeforeSleep) continue;
-    ticker_sleeps_ = true;
-    wake_.wait(lock, [this] { return stopping_ || !ticker_sleeps_; });
+    wake_.wait(parking, [this] { return stopping_ || awake_; });
+    awake_ = false;
     idle_ticks = 0;
   }
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/spin_lock.h"
 #include "device/device.h"
 #include "engine/request.h"
 
@@ -117,10 +118,8 @@ class OperationPool {
   OperationPool() = default;
   ~OperationPool();
   void Give(Operation* operation);
-  void Lock();
-  void Unlock() { locked_.store(false, std::memory_order_release); }
 
-  std::atomic<bool> locked_{false};
+  SpinLock lock_;
   bool orphaned_ = false;
   int live_ = 0;
   Operation* free_ = nullptr;

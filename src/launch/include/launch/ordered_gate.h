@@ -3,6 +3,7 @@
 #define PHALANX_LAUNCH_ORDERED_GATE_H_
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "absl/status/status.h"
 #include "base/deadline.h"
 #include "base/logger.h"
+#include "base/spin_lock.h"
 #include "device/device.h"
 #include "engine/launch_gate.h"
 #include "engine/operation.h"
@@ -76,11 +78,12 @@ class OrderedGate final : public engine::LaunchGate {
   engine::Operation* Find(uint64_t id);
   void Keep(engine::Operation* operation);
   void Forget(engine::Operation* operation);
+  void WakeTicker();
   void TickWhileNeeded();
 
   const Options options_;
   const uint64_t instance_;  // unique in this process
-  std::mutex mutex_;
+  SpinLock lock_;            // covers all that follows, up to the ticker's
   ordering::LaunchQueue queue_;
   std::vector<LaneState> lanes_;  // by the queue's number
   absl::flat_hash_map<const device::Stream*, uint32_t> streams_;
@@ -96,8 +99,14 @@ class OrderedGate final : public engine::LaunchGate {
   std::string report_;                    // the last explanation
 
   bool connected_ = true;
-  bool stopping_ = false;
-  bool ticker_sleeps_ = false;
+  uint64_t certified_ = 0;  // operations launched by schedule when they were issued
+  uint64_t messages_ = 0;   // sent
+  uint64_t terms_ = 0;      // begun: schedules, fences and new sequencers
+
+  std::atomic<bool> ticker_sleeps_{false};
+  std::mutex ticker_mutex_;
+  bool stopping_ = false;  // under ticker_mutex_
+  bool awake_ = false;     // the same
   std::condition_variable wake_;
   std::thread ticker_;
 };
