@@ -185,10 +185,10 @@ bool Channel::MayLaunch(Operation* operation) {
   return operation->launched_.load(std::memory_order_acquire);
 }
 
+// A refusal tells more than the end of the view that often follows it.
 absl::Status Channel::EndOf(const Operation& operation) {
-  absl::Status aborted = abort_status();
-  if (!aborted.ok() || !operation.refused_.load(std::memory_order_acquire)) return aborted;
-  return operation.refusal_;
+  if (operation.refused_.load(std::memory_order_acquire)) return operation.refusal_;
+  return abort_status();
 }
 
 bool Channel::Advance() {
