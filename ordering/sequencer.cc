@@ -125,8 +125,13 @@ void Sequencer::BeginSchedule(Schedule schedule) {
             Certify{std::make_shared<const Schedule>(std::move(schedule))});
 }
 
-// Whether all operations that wait would find their place in it.
+// Whether it may be launched by, and all operations that wait would find their place in it.
 bool Sequencer::Foresees(const Schedule& schedule) const {
+  const auto may_be_speculated = [this](const Schedule::Entry& entry) {
+    return settings_.complete_together || Synchronizes(entry.signature);
+  };
+  if (!std::all_of(schedule.entries.begin(), schedule.entries.end(), may_be_speculated))
+    return false;
   return std::all_of(pending_.begin(), pending_.end(), [&](const auto& item) {
     return std::any_of(schedule.bases.begin(), schedule.bases.end(), [&](const auto& base) {
       return base.lane == item.first.lane && base.sequence <= item.first.sequence;

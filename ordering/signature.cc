@@ -55,6 +55,29 @@ const char* NameOf(OpKind kind) {
   return "unknown";
 }
 
+bool Synchronizes(const Signature& signature) {
+  switch (signature.kind) {
+    case OpKind::kAllReduce:
+    case OpKind::kReduceScatter:
+    case OpKind::kAllGather:
+    case OpKind::kAllToAll:
+      return signature.count > 0;
+    case OpKind::kBarrier:
+    case OpKind::kSplit:
+      return true;
+    case OpKind::kAllGatherV:
+    case OpKind::kBroadcast:
+    case OpKind::kReduce:
+    case OpKind::kGather:
+    case OpKind::kScatter:
+    case OpKind::kAllToAllV:
+    case OpKind::kMessage:
+    case OpKind::kDestroy:
+      return false;
+  }
+  return false;
+}
+
 uint64_t HashOf(const Signature& signature) {
   uint64_t hash = static_cast<uint64_t>(signature.kind) << 16 |
                   static_cast<uint64_t>(signature.type) << 8 |

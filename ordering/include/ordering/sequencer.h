@@ -41,9 +41,13 @@ struct Conclude {  // for the log; all ranks are told by TellNode
 using SequencerOutput = std::variant<TellNode, Conclude>;
 
 struct SequencerSettings {
-  uint64_t epoch = 0;     // 0 begins a job; each later one takes over
-  bool adaptive = true;   // learns schedules
-  int fewest_slots = 1;   // of all devices; speculation needs 2
+  uint64_t epoch = 0;    // 0 begins a job; each later one takes over
+  bool adaptive = true;  // learns schedules
+  int fewest_slots = 1;  // of all devices; speculation needs 2
+  // Whether every operation completes on all members or on none. Where members buffer, one may
+  // have completed what another, after a fence, waits for it to announce: then only operations that
+  // synchronize are made part of a schedule.
+  bool complete_together = false;
   size_t iterations = 3;  // equal ones that make a schedule; doubles with every fence, up to 64
   size_t longest_iteration = 4096;  // operations
 };

@@ -41,6 +41,11 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
+// Whether no member can complete its part before every member has launched its own, because each
+// one's result depends on all. A send that is buffered, a broadcast's root or a reduction's leaf
+// can.
+bool Synchronizes(const Signature& signature);
+
 // Equal in every process and build.
 uint64_t HashOf(const Signature& signature);
 

@@ -318,6 +318,7 @@ void World::StartSequencer(uint64_t epoch) {
   SequencerSettings settings;
   settings.epoch = epoch;
   settings.adaptive = options_.adaptive;
+  settings.complete_together = true;  // as these devices do
   settings.fewest_slots = program_.slots;
   settings.iterations = options_.iterations;
   sequencer_ = std::make_unique<Sequencer>(settings, &roster_);
