@@ -97,7 +97,7 @@ class Reader {
     return ReadAll(from.tickets(), &to->tickets);
   }
   absl::Status Read(const wire::LocalTickets& from, LocalTickets* to) {
-    PHX_RETURN_IF_ERROR(Spend(from.tickets()->size()));
+    PHX_RETURN_IF_ERROR(CheckList(*from.tickets()));
     for (const wire::LocalTicket* ticket : *from.tickets()) {
       PHX_RETURN_IF_ERROR(Read(ticket->entry(), &to->entries.emplace_back()));
       to->sequences.push_back(ticket->sequence());
@@ -212,10 +212,25 @@ class Reader {
     return absl::OkStatus();
   }
 
+  template <typename Table>
+  absl::Status CheckList(const flatbuffers::Vector<flatbuffers::Offset<Table>>& tables) {
+    return Spend(tables.size());
+  }
+  // The verifier looks at where a list begins, not at where its first struct does; an empty one may
+  // lie anywhere.
+  template <typename Struct>
+  absl::Status CheckList(const flatbuffers::Vector<const Struct*>& structs) {
+    const auto place = reinterpret_cast<uintptr_t>(structs.Data());
+    if (structs.size() > 0 && place % alignof(Struct) != 0) {
+      return Malformed("a misplaced list");
+    }
+    return Spend(structs.size());
+  }
+
   template <typename From, typename To>
   absl::Status ReadAll(const flatbuffers::Vector<From>* from, std::vector<To>* to) {
     if (from == nullptr) return absl::OkStatus();
-    PHX_RETURN_IF_ERROR(Spend(from->size()));
+    PHX_RETURN_IF_ERROR(CheckList(*from));
     to->reserve(from->size());
     for (const auto* item : *from) PHX_RETURN_IF_ERROR(Read(*item, &to->emplace_back()));
     return absl::OkStatus();
