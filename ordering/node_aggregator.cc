@@ -7,18 +7,13 @@
 namespace phalanx::ordering {
 namespace {
 
-bool IsMember(const Roster& roster, const Lane& lane, int rank) {
-  const Ranks members = roster.MembersOf(lane);
-  return std::find(members.begin(), members.end(), rank) != members.end();
-}
-
 Schedule ProjectionOf(const Schedule& schedule, const Roster& roster, int rank) {
   Schedule projection;
   for (const Schedule::Entry& entry : schedule.entries) {
-    if (IsMember(roster, entry.lane, rank)) projection.entries.push_back(entry);
+    if (roster.IsMember(entry.lane, rank)) projection.entries.push_back(entry);
   }
   for (const Schedule::Base& base : schedule.bases) {
-    if (IsMember(roster, base.lane, rank)) projection.bases.push_back(base);
+    if (roster.IsMember(base.lane, rank)) projection.bases.push_back(base);
   }
   return projection;
 }
@@ -154,7 +149,7 @@ void NodeAggregator::On(const Resume& resume) {
   for (const auto& [number, op] : again) {
     merges_.erase(op);
     for (const int rank : ranks_) {
-      if (!IsMember(*roster_, op.lane, rank)) continue;
+      if (!roster_->IsMember(op.lane, rank)) continue;
       of_rank[rank].tickets.push_back({number, previous_[rank], op});
       previous_[rank] = number;
     }
@@ -180,11 +175,8 @@ void NodeAggregator::On(const Verdict& verdict) {
 
 // ----------------------------------------------------------------------------------------------------
 
-bool NodeAggregator::IsLocal(const Lane& lane) const {
-  const Ranks members = roster_->MembersOf(lane);
-  return std::all_of(members.begin(), members.end(),
-                     [&](int rank) { return roster_->NodeOf(rank) == settings_.node; });
-}
+// Of operations that this node has to do with.
+bool NodeAggregator::IsLocal(const Lane& lane) const { return roster_->NodeCountOf(lane) == 1; }
 
 void NodeAggregator::IssueLocal(const OpName& op, const Signature& signature) {
   last_.epoch = term_.epoch;
@@ -198,7 +190,7 @@ void NodeAggregator::IssueLocal(const OpName& op, const Signature& signature) {
 
 void NodeAggregator::PassTicket(const TicketNumber& number, const OpName& op) {
   for (const int rank : ranks_) {
-    if (!IsMember(*roster_, op.lane, rank)) continue;
+    if (!roster_->IsMember(op.lane, rank)) continue;
     SendDown(rank, Ticket{number, previous_[rank], op});
     previous_[rank] = number;
   }

@@ -54,8 +54,7 @@ void Sequencer::On(int node, const Present& present) {
     ConcludeWith(ExplainMismatch(present.op, pending.first, party));
     return;
   }
-  if (std::find(pending.nodes.begin(), pending.nodes.end(), node) != pending.nodes.end()) return;
-  pending.nodes.push_back(node);
+  if (!pending.nodes.insert(node).second) return;
   pending.launched = pending.launched && present.launched;
   if (asking_ || !IsPresentEverywhere(present.op, pending)) return;
   if (!certified_) {
@@ -68,13 +67,12 @@ void Sequencer::On(int node, const Present& present) {
 void Sequencer::On(int node, const Done& done) {
   const auto found = pending_.find(done.op);
   if (found == pending_.end()) return;
-  Ranks& nodes = found->second.nodes;
-  nodes.erase(std::remove(nodes.begin(), nodes.end(), node), nodes.end());
-  if (nodes.empty()) pending_.erase(found);
+  found->second.nodes.erase(node);
+  if (found->second.nodes.empty()) pending_.erase(found);
 }
 
 bool Sequencer::IsPresentEverywhere(const OpName& op, const Pending& pending) const {
-  return pending.nodes.size() == roster_->NodesOf(op.lane).size();
+  return pending.nodes.size() == roster_->NodeCountOf(op.lane);
 }
 
 void Sequencer::IssueTicket(const OpName& name, const Signature& signature) {

@@ -24,44 +24,71 @@ class Roster {
     for (const int node : node_of_rank_) nodes_ = std::max(nodes_, node + 1);
   }
 
-  void Add(CommunicatorId communicator, Ranks members) {
-    members_[communicator.value] = std::move(members);
+  void Add(CommunicatorId communicator, const Ranks& members) {
+    groups_[communicator.value] = MakeGroup(members);
   }
 
   int ranks() const { return static_cast<int>(node_of_rank_.size()); }
   int nodes() const { return nodes_; }
   int NodeOf(int rank) const { return node_of_rank_[static_cast<size_t>(rank)]; }
 
-  // An unknown communicator is a bug of the shell. Messages to oneself aren't ordered.
+  // Of a lane. An unknown communicator is a bug of the shell. Messages to oneself aren't ordered.
   Ranks MembersOf(const Lane& lane) const {
-    if (lane.kind == Lane::Kind::kPair) {
-      return {lane.source(), lane.destination()};
-    }
-    const auto found = members_.find(lane.communicator.value);
-    PHX_CHECK(found != members_.end());
-    return found->second;
+    if (lane.kind == Lane::Kind::kPair) return {lane.source(), lane.destination()};
+    return GroupOf(lane).members;
+  }
+  bool IsMember(const Lane& lane, int rank) const {
+    if (lane.kind == Lane::Kind::kPair) return rank == lane.source() || rank == lane.destination();
+    const Ranks& members = GroupOf(lane).members;
+    return std::binary_search(members.begin(), members.end(), rank);
   }
 
   // The nodes of the members, each once, ascending.
   Ranks NodesOf(const Lane& lane) const {
-    Ranks nodes;
-    for (const int rank : MembersOf(lane)) nodes.push_back(NodeOf(rank));
-    std::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    return nodes;
+    return lane.kind == Lane::Kind::kPair ? MakeGroup(MembersOf(lane)).nodes : GroupOf(lane).nodes;
+  }
+  size_t NodeCountOf(const Lane& lane) const {
+    if (lane.kind != Lane::Kind::kPair) return GroupOf(lane).nodes.size();
+    return NodeOf(lane.source()) == NodeOf(lane.destination()) ? 1 : 2;
   }
 
   // How many members of the lane are on the node.
   int CountOn(const Lane& lane, int node) const {
-    const Ranks members = MembersOf(lane);
-    return static_cast<int>(std::count_if(members.begin(), members.end(),
-                                          [&](int rank) { return NodeOf(rank) == node; }));
+    if (lane.kind == Lane::Kind::kPair) {
+      return (NodeOf(lane.source()) == node ? 1 : 0) + (NodeOf(lane.destination()) == node ? 1 : 0);
+    }
+    const Group& group = GroupOf(lane);
+    const auto found = group.on_node.find(node);
+    return found == group.on_node.end() ? 0 : found->second;
   }
 
  private:
+  struct Group {
+    Ranks members;  // ascending
+    Ranks nodes;
+    absl::flat_hash_map<int, int> on_node;
+  };
+
+  Group MakeGroup(const Ranks& members) const {
+    Group group;
+    group.members = members;
+    std::sort(group.members.begin(), group.members.end());
+    for (const int rank : members) {
+      if (++group.on_node[NodeOf(rank)] == 1) group.nodes.push_back(NodeOf(rank));
+    }
+    std::sort(group.nodes.begin(), group.nodes.end());
+    return group;
+  }
+
+  const Group& GroupOf(const Lane& lane) const {
+    const auto found = groups_.find(lane.communicator.value);
+    PHX_CHECK(found != groups_.end());
+    return found->second;
+  }
+
   std::vector<int> node_of_rank_;
   int nodes_ = 0;
-  absl::flat_hash_map<uint16_t, Ranks> members_;
+  absl::flat_hash_map<uint16_t, Group> groups_;
 };
 
 }  // namespace phalanx::ordering

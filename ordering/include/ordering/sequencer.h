@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ordering/learner.h"
 #include "ordering/messages.h"
 #include "ordering/roster.h"
@@ -67,7 +68,7 @@ class Sequencer {
  private:
   struct Pending {
     Party first;
-    Ranks nodes;  // that are present
+    absl::flat_hash_set<int> nodes;  // that are present
     bool launched = true;
   };
 
