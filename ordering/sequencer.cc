@@ -75,8 +75,7 @@ bool Sequencer::IsPresentEverywhere(const OpName& op, const Pending& pending) co
   return pending.nodes.size() == roster_->NodeCountOf(op.lane);
 }
 
-void Sequencer::IssueTicket(const OpName& name, const Signature& signature) {
-  const OpName op = name;  // it may lie in what is erased
+void Sequencer::IssueTicket(OpName op, Signature signature) {
   pending_.erase(op);
   const TicketNumber number{term_.epoch, ++last_global_, 0};
   for (const int node : roster_->NodesOf(op.lane)) {

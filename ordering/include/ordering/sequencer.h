@@ -87,7 +87,8 @@ class Sequencer {
   void On(int node, const Refused& refused);
 
   bool IsPresentEverywhere(const OpName& op, const Pending& pending) const;
-  void IssueTicket(const OpName& op, const Signature& signature);
+  // By value: the caller's may lie in what is erased.
+  void IssueTicket(OpName op, Signature signature);
   void Learn();
   bool MayCertify() const;
   void BeginSchedule(Schedule schedule);

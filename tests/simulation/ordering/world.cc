@@ -14,7 +14,7 @@ constexpr int64_t kMicrosecond = 1'000;
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kTick = 2 * kMillisecond;
 // Far beyond what any program of the simulation needs.
-constexpr int64_t kEnd = 20'000 * kMillisecond;
+constexpr int64_t kEnd = 5'000 * kMillisecond;
 
 }  // namespace
 
