@@ -26,6 +26,8 @@ ordering::Signature AllReduceOf(uint64_t count) {
 // One rank of the job, and what it was ordered to.
 class Rank : public ClientBox {
  public:
+  ~Rank() override { client.reset(); }  // its thread tells us what comes
+
   void OnOrdering(absl::string_view payload) override {
     absl::StatusOr<Order> order = ordering::DecodeDownlink(payload);
     ASSERT_TRUE(order.ok()) << order.status();
