@@ -45,7 +45,7 @@ TEST_F(RegistryTest, ACommunicatorIsNewOnce) {
   EXPECT_EQ(*Add(Rank(3), {3, 0}), true);
   EXPECT_EQ(*Add(Rank(0), {3, 0}), false);
   EXPECT_EQ(*Add(Node(2), {3, 0}), false);
-  EXPECT_EQ(registry_.roster().MembersOf(Lane::Of(kPart)), (Ranks{3, 0}));
+  EXPECT_EQ(registry_.roster().MembersOf(Lane::Of(kPart)), (Ranks{0, 3}));
   EXPECT_EQ(Add(Rank(3), {3, 1}).status(),
             absl::InvalidArgumentError("communicator 1 is known with other members"));
   EXPECT_EQ(Add(Rank(0), {0, 3}).status(),
