@@ -35,6 +35,27 @@ TEST(CodecTest, EveryKindSurvivesTheWire) {
   }
 }
 
+TEST(CodecTest, EmptyListsSurviveTheWire) {
+  for (const Uplink& message :
+       {Uplink(Report{{}, Held{}}), Uplink(Report{{}, LocalTickets{}}),
+        Uplink(Report{{}, SnapshotPart{1, RankSnapshot{0, 1, {}, {{}}, false, {}}}}),
+        Uplink(NewCommunicator{})}) {
+    const absl::StatusOr<Uplink> decoded = DecodeUplink(Encode(message));
+    ASSERT_TRUE(decoded.ok()) << ToText(message) << decoded.status();
+    EXPECT_EQ(ToText(*decoded), ToText(message));
+  }
+  Explanation explanation = SampleExplanation();
+  explanation.aborted.clear();
+  for (const OrderBody& body :
+       {OrderBody(Resume{}), OrderBody(Certify{std::make_shared<const Schedule>()}),
+        OrderBody(Verdict{std::make_shared<const Explanation>()}),
+        OrderBody(Verdict{std::make_shared<const Explanation>(explanation)})}) {
+    const absl::StatusOr<Downlink> decoded = DecodeDownlink(Encode(Order{{}, body}));
+    ASSERT_TRUE(decoded.ok()) << ToText(Order{{}, body}) << decoded.status();
+    EXPECT_EQ(ToText(*decoded), ToText(Order{{}, body}));
+  }
+}
+
 TEST(CodecTest, DirectionsAreKeptApart) {
   for (const Uplink& message : SampleUplinks()) {
     EXPECT_EQ(DecodeDownlink(Encode(message)).status(),
