@@ -30,6 +30,7 @@ bool Parse(CLI::App& command, const std::vector<std::string>& options, int* exit
 int AgentCommand(const std::vector<std::string>& arguments);
 int RunCommand(const std::vector<std::string>& arguments);
 int BenchCommand(const std::vector<std::string>& arguments);
+int SimulateCommand(const std::vector<std::string>& arguments);
 
 }  // namespace phalanx::tools
 

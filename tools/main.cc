@@ -31,6 +31,7 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"run", "Start a job: N processes of one program", RunCommand},
     {"bench", "Time collectives over a range of sizes, as nccl-tests does", BenchCommand},
+    {"simulate", "Simulate the ordering of collectives: deadlocks, scale", SimulateCommand},
     {"agent", nullptr, AgentCommand},
     {"coordinator", nullptr, control::CoordinatorCommand},
 };

@@ -38,6 +38,8 @@ ROOMS = {
     "tools": {"phalanx", "tools", "control_*", "stress"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
+    # Runs the ordering's cores by themselves.
+    "stress/simulate": {"phalanx", "stress", "ordering"},
     # Microbenchmarks of single rooms.
     "stress/benchmarks": {"phalanx", "stress", "device", "ordering"},
 }
