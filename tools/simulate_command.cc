@@ -3,8 +3,8 @@
 #include <string>
 
 #include "command_line.h"
-#include "stress/deadlock.h"
-#include "stress/order.h"
+#include "simulate/deadlock.h"
+#include "simulate/order.h"
 
 namespace phalanx::tools {
 namespace {

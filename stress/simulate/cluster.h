@@ -3,8 +3,8 @@
 //
 // The cores are the library's own; the devices are as small as a device can be: streams in order, a
 // rendezvous of an operation's members, one hop later its completion. Time is virtual.
-#ifndef PHALANX_STRESS_SIMULATE_CLUSTER_H_
-#define PHALANX_STRESS_SIMULATE_CLUSTER_H_
+#ifndef PHALANX_SIMULATE_CLUSTER_H_
+#define PHALANX_SIMULATE_CLUSTER_H_
 
 #include <chrono>
 #include <cstdint>
@@ -150,4 +150,4 @@ class Cluster {
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_CLUSTER_H_
+#endif  // PHALANX_SIMULATE_CLUSTER_H_

@@ -1,4 +1,4 @@
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 #include "phalanx_launch.h"
 #include "plain_launch.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 namespace {
@@ -181,9 +181,8 @@ absl::Status ParsePublished(const Json* json, DeadlockConfig* config) {
   Fields fields(*json, "published");
   PHX_RETURN_IF_ERROR(fields.MustBeObject());
   DeadlockConfig::Published published;
-  PHX_RETURN_IF_ERROR(fields.Read("rounds", 1, kMostRounds, true, &published.rate.rounds));
-  PHX_RETURN_IF_ERROR(fields.Read("deadlocks", 0, static_cast<double>(published.rate.rounds), true,
-                                  &published.rate.hits));
+  PHX_RETURN_IF_ERROR(fields.Read("rate", 0, 1, true, &published.rate));
+  PHX_RETURN_IF_ERROR(fields.Read("rounds", 1, kMostRounds, false, &published.rounds));
   PHX_RETURN_IF_ERROR(fields.Read("source", &published.source));
   PHX_RETURN_IF_ERROR(fields.NothingElse());
   config->published = std::move(published);

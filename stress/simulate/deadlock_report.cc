@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "rank_program.h"
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 namespace {
@@ -22,6 +22,12 @@ std::string Text(const Rate& rate) {
   const Interval interval = ConfidenceOf(rate);
   return absl::StrFormat("%8.3f %%   (%d of %d rounds; 95 %%: %.3f … %.3f %%)", 100 * rate.value(),
                          rate.hits, rate.rounds, 100 * interval.low, 100 * interval.high);
+}
+
+std::string PublishedText(const DeadlockConfig::Published& published) {
+  const double percent = 100 * published.rate;
+  if (published.rounds == 0) return absl::StrFormat("%8.3f %%   (of unknown rounds)", percent);
+  return absl::StrFormat("%8.3f %%   (of %d rounds)", percent, published.rounds);
 }
 
 Json ToJson(const Rate& rate) {
@@ -47,7 +53,8 @@ std::string DeadlockText(const DeadlockConfig& config, const DeadlockResult& res
   absl::StrAppend(&text, "\n");
   absl::StrAppend(&text, "plain launch, published rule  ", Text(result.plain), "\n");
   if (config.published.has_value()) {
-    absl::StrAppend(&text, "published                     ", Text(config.published->rate), "\n");
+    absl::StrAppend(&text, "published                     ", PublishedText(*config.published),
+                    "\n");
     absl::StrAppend(&text, "                              ", config.published->source, "\n");
   }
   absl::StrAppend(&text, "plain launch, exact           ", Text(result.plain_exact), "\n");
@@ -90,8 +97,8 @@ absl::Status WriteDeadlockJson(const DeadlockConfig& config, const DeadlockResul
                {"completed_collectives", result.collectives},
                {"tickets", result.tickets}};
   if (config.published.has_value()) {
-    json["published"] = ToJson(config.published->rate);
-    json["published"]["source"] = config.published->source;
+    json["published"] = {{"rate", config.published->rate}, {"source", config.published->source}};
+    if (config.published->rounds > 0) json["published"]["rounds"] = config.published->rounds;
   }
   std::ofstream file(path);
   file << json.dump(2) << '\n';

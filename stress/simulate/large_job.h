@@ -1,12 +1,12 @@
 // Who belongs to what in a job of any size: communicators of equal shape, spread over all ranks.
-#ifndef PHALANX_STRESS_SIMULATE_LARGE_JOB_H_
-#define PHALANX_STRESS_SIMULATE_LARGE_JOB_H_
+#ifndef PHALANX_SIMULATE_LARGE_JOB_H_
+#define PHALANX_SIMULATE_LARGE_JOB_H_
 
 #include <vector>
 
 #include "ordering/roster.h"
 #include "ordering/signature.h"
-#include "stress/order.h"
+#include "simulate/order.h"
 
 namespace phalanx::simulate {
 
@@ -35,4 +35,4 @@ class LargeJob {
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_LARGE_JOB_H_
+#endif  // PHALANX_SIMULATE_LARGE_JOB_H_

@@ -1,4 +1,4 @@
-#include "stress/order.h"
+#include "simulate/order.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,11 +1,11 @@
 // How much memory the ordering's cores take, by the allocator's books.
-#ifndef PHALANX_STRESS_SIMULATE_ORDER_MEMORY_H_
-#define PHALANX_STRESS_SIMULATE_ORDER_MEMORY_H_
+#ifndef PHALANX_SIMULATE_ORDER_MEMORY_H_
+#define PHALANX_SIMULATE_ORDER_MEMORY_H_
 
 #include <cstddef>
 
 #include "large_job.h"
-#include "stress/order.h"
+#include "simulate/order.h"
 
 namespace phalanx::simulate {
 
@@ -27,4 +27,4 @@ OrderMemory MeasureMemory(const OrderSettings& settings, const LargeJob& job);
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_ORDER_MEMORY_H_
+#endif  // PHALANX_SIMULATE_ORDER_MEMORY_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
-#include "stress/order.h"
+#include "simulate/order.h"
 
 namespace phalanx::simulate {
 namespace {

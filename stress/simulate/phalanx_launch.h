@@ -1,13 +1,13 @@
 // The same programs, launched by Phalanx's ordering.
-#ifndef PHALANX_STRESS_SIMULATE_PHALANX_LAUNCH_H_
-#define PHALANX_STRESS_SIMULATE_PHALANX_LAUNCH_H_
+#ifndef PHALANX_SIMULATE_PHALANX_LAUNCH_H_
+#define PHALANX_SIMULATE_PHALANX_LAUNCH_H_
 
 #include <cstdint>
 
 #include "cluster.h"
 #include "ordering/roster.h"
 #include "rank_program.h"
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 
@@ -33,4 +33,4 @@ class PhalanxLaunch {
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_PHALANX_LAUNCH_H_
+#endif  // PHALANX_SIMULATE_PHALANX_LAUNCH_H_

@@ -1,12 +1,12 @@
 // Launching in the order of issue, with nobody who looks after it: what deadlocks.
-#ifndef PHALANX_STRESS_SIMULATE_PLAIN_LAUNCH_H_
-#define PHALANX_STRESS_SIMULATE_PLAIN_LAUNCH_H_
+#ifndef PHALANX_SIMULATE_PLAIN_LAUNCH_H_
+#define PHALANX_SIMULATE_PLAIN_LAUNCH_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "rank_program.h"
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 
@@ -46,4 +46,4 @@ class PlainLaunch {
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_PLAIN_LAUNCH_H_
+#endif  // PHALANX_SIMULATE_PLAIN_LAUNCH_H_

@@ -1,12 +1,12 @@
 // What a rank does in a round: its collectives, now and then out of order, and waits for the
 // device.
-#ifndef PHALANX_STRESS_SIMULATE_RANK_PROGRAM_H_
-#define PHALANX_STRESS_SIMULATE_RANK_PROGRAM_H_
+#ifndef PHALANX_SIMULATE_RANK_PROGRAM_H_
+#define PHALANX_SIMULATE_RANK_PROGRAM_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 
@@ -73,4 +73,4 @@ class RankProgram {
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_SIMULATE_RANK_PROGRAM_H_
+#endif  // PHALANX_SIMULATE_RANK_PROGRAM_H_

@@ -1,4 +1,4 @@
-#include "stress/rate.h"
+#include "simulate/rate.h"
 
 #include <algorithm>
 #include <cmath>

@@ -35,11 +35,11 @@ ROOMS = {
                 "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "control_*", "stress"},
+    "tools": {"phalanx", "tools", "control_*", "stress", "simulate"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Runs the ordering's cores by themselves.
-    "stress/simulate": {"phalanx", "stress", "ordering"},
+    "stress/simulate": {"phalanx", "simulate", "ordering"},
     # Microbenchmarks of single rooms.
     "stress/benchmarks": {"phalanx", "stress", "device", "ordering"},
 }

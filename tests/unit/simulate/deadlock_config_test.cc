@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 namespace phalanx::simulate {
 namespace {
@@ -77,7 +77,7 @@ TEST(DeadlockConfig, NamesTheWrongField) {
   EXPECT_THAT(ErrorOf(With("\"rounds\": 10", "\"rounds\": 10, \"speed\": 1")),
               HasSubstr("\"speed\" isn't known"));
   EXPECT_THAT(ErrorOf(With("\"rounds\": 10", "\"rounds\": 10, \"published\": {\"rounds\": 3}")),
-              HasSubstr("\"published.deadlocks\" is missing"));
+              HasSubstr("\"published.rate\" is missing"));
 }
 
 TEST(DeadlockConfig, NamesTheWrongGroup) {

@@ -1,5 +1,5 @@
 // The published configurations, in as many rounds as a quick test has time for.
-#include "stress/deadlock.h"
+#include "simulate/deadlock.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,8 @@ TEST_P(SingleQueueTest, ReproducesTheRateAndPhalanxHasNone) {
   const double expected = 1 - std::pow(1 - config.disorder, 8 * 160);
   EXPECT_TRUE(interval.Holds(expected)) << expected << " " << result.plain.value();
   ASSERT_TRUE(config.published.has_value());
-  EXPECT_TRUE(interval.Overlaps(ConfidenceOf(config.published->rate)));
+  // Of how many rounds the figure is isn't known: half a percentage point.
+  EXPECT_NEAR(result.plain.value(), config.published->rate, 0.005);
   EXPECT_EQ(result.plain_exact.hits, result.plain.hits);  // one group: the rule is exact
   EXPECT_EQ(result.phalanx.hits, 0U);
   EXPECT_EQ(result.explained.hits, 0U);
@@ -68,8 +69,7 @@ TEST(Synchronisation, ReproducesTheRateOf64RanksAndPhalanxHasNone) {
   config.phalanx_rounds = 2;
   const DeadlockResult result = SimulateDeadlock(config);
   ASSERT_TRUE(config.published.has_value());
-  EXPECT_TRUE(ConfidenceOf(result.plain).Holds(config.published->rate.value()))
-      << result.plain.value();
+  EXPECT_TRUE(ConfidenceOf(result.plain).Holds(config.published->rate)) << result.plain.value();
   // What the published rule calls a deadlock includes all real ones, and more.
   EXPECT_GT(result.plain_exact.hits, 0U);
   EXPECT_LT(result.plain_exact.hits, result.plain.hits);

@@ -1,5 +1,5 @@
 // How messages grow: exact counts on small jobs.
-#include "stress/order.h"
+#include "simulate/order.h"
 
 #include <gtest/gtest.h>
 

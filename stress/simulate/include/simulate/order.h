@@ -1,7 +1,7 @@
 // What the ordering costs at scale: messages, time and memory of its cores, for jobs far larger
 // than a machine holds. No processes, no sockets: the cores' messages are handed on in one thread.
-#ifndef PHALANX_STRESS_ORDER_H_
-#define PHALANX_STRESS_ORDER_H_
+#ifndef PHALANX_SIMULATE_ORDER_H_
+#define PHALANX_SIMULATE_ORDER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -73,4 +73,4 @@ absl::Status WriteOrderJson(const OrderSettings& settings, const OrderResult& re
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_ORDER_H_
+#endif  // PHALANX_SIMULATE_ORDER_H_

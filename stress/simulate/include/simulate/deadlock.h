@@ -1,7 +1,7 @@
 // How often programs that issue their collectives out of order deadlock: by a plain launch order as
 // published simulations model it, and through Phalanx's ordering cores. No processes, no sockets.
-#ifndef PHALANX_STRESS_DEADLOCK_H_
-#define PHALANX_STRESS_DEADLOCK_H_
+#ifndef PHALANX_SIMULATE_DEADLOCK_H_
+#define PHALANX_SIMULATE_DEADLOCK_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "stress/rate.h"
+#include "simulate/rate.h"
 
 namespace phalanx::simulate {
 
@@ -47,7 +47,8 @@ struct DeadlockConfig {
   int slots = 1;  // collectives that a device under Phalanx holds at once
   int ranks_per_node = 8;
   struct Published {
-    Rate rate;
+    double rate = 0;
+    uint64_t rounds = 0;  // 0: not known
     std::string source;
   };
   std::optional<Published> published;
@@ -76,4 +77,4 @@ absl::Status WriteDeadlockJson(const DeadlockConfig& config, const DeadlockResul
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_DEADLOCK_H_
+#endif  // PHALANX_SIMULATE_DEADLOCK_H_

@@ -1,6 +1,6 @@
 // A share of rounds, and how sure one may be of it.
-#ifndef PHALANX_STRESS_RATE_H_
-#define PHALANX_STRESS_RATE_H_
+#ifndef PHALANX_SIMULATE_RATE_H_
+#define PHALANX_SIMULATE_RATE_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ Interval ConfidenceOf(const Rate& rate);
 
 }  // namespace phalanx::simulate
 
-#endif  // PHALANX_STRESS_RATE_H_
+#endif  // PHALANX_SIMULATE_RATE_H_
