@@ -96,8 +96,9 @@ class Client {
   virtual void Start(ClientEvents* events) = 0;
 
   // Sends a message of the ordering service's to the agent; in the order of the calls. Any thread,
-  // from Start() on; never blocks. After Leave() it may be too late for it. A payload beyond kMaxOrderingBytes is dropped with a
-  // line in the log; when the agent is gone nothing is sent, and OnAgentLost() says so.
+  // from Start() on; never blocks. After Leave() it may be too late for it. A payload beyond
+  // kMaxOrderingBytes is dropped with a line in the log; when the agent is gone nothing is sent,
+  // and OnAgentLost() says so.
   virtual void SendOrdering(std::string payload) = 0;
 
   // Says that this member ends orderly, and waits until all members have said so or the view is
