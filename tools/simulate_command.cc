@@ -10,8 +10,8 @@ namespace phalanx::tools {
 namespace {
 
 constexpr char kFooter[] =
-    R"(Both simulate in one thread of this process: no ranks are started, nothing is sent.
-An interrupt ends them; a JSON file is written at the end only.
+    R"(Both simulate in one thread of this process: no ranks are started, nothing is sent. docs/simulate.md says
+what the figures mean. An interrupt ends them; a JSON file is written at the end only.
 
 Examples:
   phalanx simulate deadlock --config examples/deadlock/64_ranks_4x4x4.json

@@ -197,6 +197,7 @@ absl::StatusOr<DeadlockConfig> ParseDeadlockConfig(const std::string& text) {
   Fields fields(json, "");
   PHX_RETURN_IF_ERROR(fields.MustBeObject());
   DeadlockConfig config;
+  config.name = "unnamed";
   PHX_RETURN_IF_ERROR(fields.Read("name", &config.name));
   PHX_RETURN_IF_ERROR(ParseGroups(fields.Find("groups"), &config));
   size_t model = 0;

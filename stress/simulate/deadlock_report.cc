@@ -61,8 +61,9 @@ std::string DeadlockText(const DeadlockConfig& config, const DeadlockResult& res
   absl::StrAppend(&text, "Phalanx, hangs                ", Text(result.phalanx), "\n");
   if (config.interface == Interface::kStream) {
     absl::StrAppend(&text, "Phalanx, explained            ", Text(result.explained), "\n");
-    absl::StrAppendFormat(&text, "  of these rounds no order completes %d\n", result.impossible);
   }
+  absl::StrAppendFormat(&text, "  of these rounds plain launching can't end %d\n",
+                        result.impossible);
   absl::StrAppendFormat(
       &text,
       "  interface %s, %d slots, %d ranks a node; %d collectives, %d tickets of the sequencer\n",

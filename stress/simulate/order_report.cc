@@ -76,7 +76,7 @@ std::string OrderText(const OrderSettings& settings, const OrderResult& result) 
   absl::StrAppend(&text, MessagesText(result));
   if (settings.certified) {
     absl::StrAppend(&text,
-                    "              the control plane's own heartbeats are not part of ordering\n");
+                    "              while the order holds nothing is sent, not even a heartbeat\n");
   } else {
     absl::StrAppendFormat(&text, "one core      %.0f tickets a second (%.0f ns each)\n",
                           TicketsPerSecond(result), result.sequencer_ns);

@@ -54,7 +54,7 @@ struct DeadlockConfig {
   std::optional<Published> published;
 };
 
-// Of a JSON text; examples/deadlock/ has some. An error names the field and what it may be.
+// Of a JSON text; docs/simulate.md names the fields. An error names the field and what it may be.
 absl::StatusOr<DeadlockConfig> ParseDeadlockConfig(const std::string& text);
 absl::StatusOr<DeadlockConfig> ReadDeadlockConfig(const std::string& path);
 
