@@ -221,17 +221,7 @@ bool Channel::AdvanceMessages() {
   if (gated) lane_busy_.assign(lanes_.size(), false);
   while (operation != nullptr) {
     Operation* const next = operation->next_;
-    if (gated) {
-      // To the gate, messages of one direction are a sequence.
-      auto busy = lane_busy_[static_cast<size_t>(LaneMemory(*operation) - lanes_.data())];
-      if (busy && !operation->started_ && !aborted_.load(std::memory_order_seq_cst)) {
-        previous = operation;
-        operation = next;
-        continue;
-      }
-      busy = true;
-    }
-    const RunState state = Run(operation);
+    const RunState state = gated && WaitsInLane(*operation) ? RunState::kBlocked : Run(operation);
     moved |= state != RunState::kBlocked;
     if (state == RunState::kComplete) {
       messages_.Remove(previous, operation);
@@ -242,6 +232,16 @@ bool Channel::AdvanceMessages() {
     operation = next;
   }
   return moved;
+}
+
+// To the gate, messages of one direction are a sequence. Once for each message and look at them.
+bool Channel::WaitsInLane(const Operation& operation) {
+  const auto lane = static_cast<size_t>(LaneMemory(operation) - lanes_.data());
+  if (!lane_busy_[lane]) {
+    lane_busy_[lane] = true;
+    return false;
+  }
+  return !operation.started_ && !aborted_.load(std::memory_order_seq_cst);
 }
 
 void Channel::MatchMessagesToSelf() {

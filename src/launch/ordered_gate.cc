@@ -164,14 +164,10 @@ void OrderedGate::Launch(engine::Operation* operation) {
 }
 
 // Of operations that disagree nobody has launched one, unless by a schedule; then the channel ends
-// the view. Whatever else fails is part of a wait that has no end, and so is what depends on it.
+// the view.
 void OrderedGate::OnFailed(const ordering::Failed& failed) {
-  const absl::Status status = StatusOf(*failed.explanation);
-  if (failed.explanation->kind != ordering::Explanation::Kind::kMismatch) {
-    return options_.abort(status);
-  }
   if (engine::Operation* const operation = Find(failed.id)) {
-    operation->channel().Refuse(operation, status);
+    operation->channel().Refuse(operation, StatusOf(*failed.explanation));
   }
 }
 
@@ -179,6 +175,7 @@ void OrderedGate::OnExplained(const ordering::Explained& explained) {
   const ordering::Explanation& explanation = *explained.explanation;
   report_ = absl::StrReplaceAll(ordering::Describe(explanation), {{"\n", "; "}});
   options_.logger.Info(report_);  // the coordinator has printed it already
+  // What waits without end is more than the operations that are refused: all that depends on them.
   const bool proven = explanation.kind == ordering::Explanation::Kind::kCycle ||
                       explanation.kind == ordering::Explanation::Kind::kDeviceWait;
   if (proven) options_.abort(StatusOf(explanation));

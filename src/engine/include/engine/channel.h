@@ -119,6 +119,7 @@ class Channel final : public spi::TransferListener {
   bool AdvanceMessages();
   void TellIssued(Operation* operation, bool reached);
   bool MayLaunch(Operation* operation);
+  bool WaitsInLane(const Operation& operation);
   uint32_t* LaneMemory(const Operation& operation);
   absl::Status EndOf(const Operation& operation);
   RunState Run(Operation* operation);
