@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "control_protocol/ordering_mode.h"
 
 namespace phalanx {
 namespace {
@@ -83,8 +84,6 @@ absl::Status SetText(Options& options, const std::string& text) {
   options.*Field = text;
   return absl::OkStatus();
 }
-
-constexpr int kMostSlots = 1 << 20;
 
 const std::vector<Entry>& Entries() {
   static const auto* const entries = new std::vector<Entry>{
@@ -216,9 +215,9 @@ absl::Status Options::Validate() const {
                                                    world_size, ": ranks are 0 to ",
                                                    world_size - 1));
   }
-  if (device_slots < 0 || device_slots > kMostSlots) {
+  if (device_slots < 0 || device_slots > control::kMaxDeviceSlots) {
     return absl::InvalidArgumentError(absl::StrCat("PHALANX_DEVICE_SLOTS is ", device_slots,
-                                                   "; 0 (no limit) to ", kMostSlots,
+                                                   "; 0 (no limit) to ", control::kMaxDeviceSlots,
                                                    " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();

@@ -27,9 +27,6 @@ Incarnation RandomIncarnation() {
   return Incarnation{(uint64_t{random()} << 32) | random()};
 }
 
-// More than can be in flight.
-constexpr int kUnlimitedSlots = 1 << 20;
-
 control::OrderingMode OrderingModeOf(const Options& options) {
   if (options.ordering == "off") return control::OrderingMode::kOff;
   return options.ordering == "strict" ? control::OrderingMode::kStrict
@@ -127,7 +124,7 @@ void SessionState::MakeGate() {
   if (!UsesOrderingService(options_)) return;
   launch::OrderedGate::Options gate;
   gate.queue.rank = rank_;
-  gate.queue.slots = slots > 0 ? slots : kUnlimitedSlots;
+  gate.queue.slots = slots > 0 ? slots : control::kMaxDeviceSlots;
   gate.logger = logger_;
   gate.send = [this](const ordering::Report& report) {
     client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));
@@ -185,7 +182,7 @@ absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenWorld() {
     const auto group = member.addresses.find(kWorldGroup);
     prepared.push_back(group == member.addresses.end() ? "" : group->second);
   }
-  return OpenChannel(CommunicatorId{0}, std::move(ranks), prepared);
+  return OpenChannel(kWorldCommunicator, std::move(ranks), prepared);
 }
 
 void SessionState::OnOrdering(absl::string_view payload) {

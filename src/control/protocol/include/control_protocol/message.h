@@ -28,7 +28,6 @@ inline constexpr size_t kMaxTextBytes = 4096;
 inline constexpr size_t kMaxAddresses = 16;
 inline constexpr size_t kMaxTransportNameBytes = 64;
 inline constexpr size_t kMaxAddressBytes = 4096;
-inline constexpr int kMaxDeviceSlots = 1 << 20;
 // What fits into a worker's message, with room for what goes around it.
 inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
 

@@ -13,6 +13,9 @@ enum class OrderingMode : uint8_t {
 };
 inline constexpr int kOrderingModeCount = 3;
 
+// Of PHALANX_DEVICE_SLOTS; more collectives than can be in flight.
+inline constexpr int kMaxDeviceSlots = 1 << 20;
+
 // "off", "strict", "adaptive": the values of PHALANX_ORDERING.
 const char* NameOf(OrderingMode mode);
 
