@@ -28,6 +28,22 @@ function(phalanx_room name)
   phalanx_compile_options(phalanx_${name})
 endfunction()
 
+# phalanx_schema(NAME FILE): FILE.fbs becomes FILE_generated.h, which the room NAME alone includes; it
+# stays in the build tree. FlatBuffers is used header-only, so that it can't collide with a copy in the
+# host process.
+function(phalanx_schema name file)
+  find_program(PHALANX_FLATC flatc REQUIRED)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  set(schema ${CMAKE_CURRENT_SOURCE_DIR}/${file}.fbs)
+  add_custom_command(
+    OUTPUT ${generated}/${file}_generated.h
+    COMMAND ${PHALANX_FLATC} --cpp -o ${generated} ${schema}
+    DEPENDS ${schema}
+    COMMENT "Generating the messages of ${file}.fbs")
+  target_sources(phalanx_${name} PRIVATE ${generated}/${file}_generated.h)
+  target_include_directories(phalanx_${name} SYSTEM PRIVATE ${generated})
+endfunction()
+
 # phalanx_module(NAME SOURCES … PRIVATE targets…): a library that is opened at run time, so that what
 # it needs may be missing. It is lib/phalanx/libphalanx_NAME.so, in the build tree as when installed.
 function(phalanx_module name)

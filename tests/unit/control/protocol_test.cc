@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,6 +9,7 @@
 #include "control_protocol/frame.h"
 #include "control_protocol/job.h"
 #include "control_protocol/message.h"
+#include "mutation.h"
 #include "sample_messages.h"
 
 namespace phalanx::control {
@@ -88,14 +88,8 @@ TEST(MessageTest, LongTextsAreCut) {
   EXPECT_EQ(std::get<message::Progress>(*decoded).line.size(), kMaxTextBytes);
 }
 
-uint64_t Seed() {
-  const char* given = std::getenv("PHALANX_TEST_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-}
-
-// What the fuzzer does with guidance, any compiler does here for a moment without.
 TEST(MessageTest, MutationsNeverHarm) {
-  const uint64_t seed = Seed();
+  const uint64_t seed = MutationSeed();
   SCOPED_TRACE("replay with PHALANX_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const std::vector<Message> samples = SampleMessages();
@@ -103,24 +97,7 @@ TEST(MessageTest, MutationsNeverHarm) {
   int accepted = 0;
   int refused = 0;
   for (int round = 0; round < 200000 && std::chrono::steady_clock::now() < end; ++round) {
-    std::string bytes = Encode(samples[random() % samples.size()]);
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      const size_t at = random() % bytes.size();
-      switch (random() % 4) {
-        case 0:
-          bytes[at] = static_cast<char>(random());
-          break;
-        case 1:
-          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-          break;
-        case 2:
-          bytes.resize(at + 1);
-          break;
-        default:
-          bytes.insert(at, bytes, random() % bytes.size(), random() % 16);
-          break;
-      }
-    }
+    const std::string bytes = Mutate(Encode(samples[random() % samples.size()]), random);
     const absl::StatusOr<Message> decoded = Decode(bytes);
     ++(decoded.ok() ? accepted : refused);
     if (!decoded.ok()) {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "mutation.h"
 #include "sample_messages.h"
 #include "show.h"
 
@@ -130,32 +130,6 @@ TEST(CodecTest, LongTextsAreCut) {
   EXPECT_EQ(body.snapshot.ops[0].call_site.size(), kLongestText);
 }
 
-uint64_t Seed() {
-  const char* given = std::getenv("PHALANX_TEST_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-}
-
-std::string Mutate(std::string bytes, std::mt19937_64& random) {
-  for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-    const size_t at = random() % bytes.size();
-    switch (random() % 4) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-        break;
-      case 2:
-        bytes.resize(at + 1);
-        break;
-      default:
-        bytes.insert(at, bytes, random() % bytes.size(), random() % 16);
-        break;
-    }
-  }
-  return bytes;
-}
-
 // What is accepted is a value like any other: it survives the wire again.
 template <typename Decoder>
 bool IsTakenUnharmed(const std::string& bytes, const Decoder& decode) {
@@ -173,7 +147,7 @@ bool IsTakenUnharmed(const std::string& bytes, const Decoder& decode) {
 }
 
 TEST(CodecTest, MutationsNeverHarm) {
-  const uint64_t seed = Seed();
+  const uint64_t seed = MutationSeed();
   SCOPED_TRACE("replay with PHALANX_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   std::vector<std::string> samples;
