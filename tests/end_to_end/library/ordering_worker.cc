@@ -88,6 +88,16 @@ class Rank {
   // The host waits for what was issued last.
   void HostWaits() { Settle(issued_.back().get()); }
 
+  // What was issued last is refused, since the ranks disagree about it.
+  void ExpectsRefusal() {
+    Issued& last = *issued_.back();
+    last.settled = true;
+    const absl::Status status = last.work.Wait();
+    if (status.code() != absl::StatusCode::kInvalidArgument) {
+      Note(absl::InternalError("not refused: " + status.ToString()));
+    }
+  }
+
   // Waits for everything, up to the first that fails.
   void Finish() {
     for (size_t i = 0; i < groups_.size() && status_.ok(); ++i) Note(groups_[i].Wait());
@@ -229,6 +239,13 @@ void TypeDiffers(Rank& r) {
 }
 void RootDiffers(Rank& r) { r.Broadcast("a", -1, r.rank()); }
 
+// The communicator goes on where nobody had launched what the ranks disagreed about.
+void AfterAMismatch(Rank& r) {
+  CountDiffers(r);
+  r.ExpectsRefusal();
+  r.AllReduce("a", -1);
+}
+
 void Exchange(Rank& r) {
   constexpr size_t kMany = size_t{32} << 20;  // 128 MiB
   const int other = 1 - r.rank();
@@ -281,6 +298,7 @@ const std::map<std::string, void (*)(Rank&)>& Scenarios() {
       {"different_kinds", DifferentKinds},
       {"one_more", OneMore},
       {"count_differs", CountDiffers},
+      {"after_a_mismatch", AfterAMismatch},
       {"op_differs", OpDiffers},
       {"type_differs", TypeDiffers},
       {"root_differs", RootDiffers},
