@@ -54,11 +54,14 @@ class HostDevice : public Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Stream>> CreateStream() override {
-    return std::make_unique<HostStream>();
-  }
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream() override { return streams_.Create(); }
 
   std::shared_ptr<ManualEvent> CreateEvent() override { return std::make_shared<HostEvent>(); }
+
+  absl::Status Synchronize(Deadline deadline) override { return streams_.Synchronize(deadline); }
+
+ private:
+  HostStreams streams_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "host_stream.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -25,20 +27,30 @@ using WaitWork = std::shared_ptr<const HostEvent>;
 using RecordWork = std::shared_ptr<HostEvent>;
 using Work = std::variant<CopyWork, CallbackWork, WaitWork, RecordWork>;
 
+// Far more than a stream is ever given lies between those of two streams.
+uint64_t FirstPosition() {
+  static std::atomic<uint64_t> streams{0};
+  constexpr int kWorkBits = 40;
+  return streams.fetch_add(1, std::memory_order_relaxed) << kWorkBits;
+}
+
 }  // namespace
 
 class HostStream::Queue : public HostEvent::Watcher,
                           public std::enable_shared_from_this<HostStream::Queue> {
  public:
   absl::Status Add(Work work);
+  // Happens when all work so far has ended, or was dropped.
+  absl::StatusOr<std::shared_ptr<const Event>> Record();
   // Ends the thread after the work in progress, and drops the rest.
   void Close();
   bool OnOwnThread();
-  bool Idle();
+  uint64_t Position();
 
   void EventHappened() override;
 
  private:
+  absl::Status AddLocked(Work work);
   void Loop();
   void Perform(Work taken);
   void WaitUntilHappened(const WaitWork& event);
@@ -46,6 +58,7 @@ class HostStream::Queue : public HostEvent::Watcher,
   std::mutex mutex_;
   std::condition_variable changed_;  // work came, an event happened, or closing
   std::deque<Work> work_;
+  uint64_t position_ = FirstPosition();
   bool busy_ = false;
   bool closing_ = false;
   std::thread thread_;
@@ -53,6 +66,10 @@ class HostStream::Queue : public HostEvent::Watcher,
 
 absl::Status HostStream::Queue::Add(Work work) {
   std::lock_guard lock(mutex_);
+  return AddLocked(std::move(work));
+}
+
+absl::Status HostStream::Queue::AddLocked(Work work) {
   if (!thread_.joinable()) {
     try {
       thread_ = std::thread([this] { Loop(); });
@@ -63,6 +80,7 @@ absl::Status HostStream::Queue::Add(Work work) {
     }
   }
   work_.push_back(std::move(work));
+  ++position_;
   changed_.notify_one();
   return absl::OkStatus();
 }
@@ -89,9 +107,20 @@ bool HostStream::Queue::OnOwnThread() {
   return thread_.get_id() == std::this_thread::get_id();
 }
 
-bool HostStream::Queue::Idle() {
+absl::StatusOr<std::shared_ptr<const Event>> HostStream::Queue::Record() {
+  auto event = std::make_shared<HostEvent>();
   std::lock_guard lock(mutex_);
-  return work_.empty() && !busy_;
+  if (closing_ || (work_.empty() && !busy_)) {
+    event->Set();
+  } else {
+    PHX_RETURN_IF_ERROR(AddLocked(event));
+  }
+  return event;
+}
+
+uint64_t HostStream::Queue::Position() {
+  std::lock_guard lock(mutex_);
+  return position_;
 }
 
 void HostStream::Queue::EventHappened() {
@@ -164,23 +193,47 @@ absl::Status HostStream::WaitFor(std::shared_ptr<const Event> event) {
   return queue_->Add(std::move(host_event));
 }
 
-absl::StatusOr<std::shared_ptr<const Event>> HostStream::Record() {
-  auto event = std::make_shared<HostEvent>();
-  if (queue_->Idle()) {
-    event->Set();
-  } else {
-    PHX_RETURN_IF_ERROR(queue_->Add(event));
-  }
-  return event;
-}
+absl::StatusOr<std::shared_ptr<const Event>> HostStream::Record() { return queue_->Record(); }
+
+uint64_t HostStream::Position() const { return queue_->Position(); }
 
 absl::Status HostStream::Synchronize(Deadline deadline) {
-  if (queue_->OnOwnThread()) {
-    return absl::FailedPreconditionError(
-        "a stream's callback waits for its own stream; synchronize from another thread");
+  return HostStreams::Synchronize({queue_}, deadline);
+}
+
+std::unique_ptr<Stream> HostStreams::Create() {
+  auto stream = std::make_unique<HostStream>();
+  const std::lock_guard lock(mutex_);
+  queues_.erase(std::remove_if(queues_.begin(), queues_.end(),
+                               [](const auto& queue) { return queue.expired(); }),
+                queues_.end());
+  queues_.push_back(stream->queue_);
+  return stream;
+}
+
+absl::Status HostStreams::Synchronize(Deadline deadline) {
+  Queues queues;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& weak : queues_) {
+      if (auto queue = weak.lock()) queues.push_back(std::move(queue));
+    }
   }
-  PHX_ASSIGN_OR_RETURN(const std::shared_ptr<const Event> reached, Record());
-  return reached->Wait(deadline);
+  return Synchronize(queues, deadline);
+}
+
+absl::Status HostStreams::Synchronize(const Queues& queues, Deadline deadline) {
+  std::vector<std::shared_ptr<const Event>> ends;
+  for (const auto& queue : queues) {
+    if (queue->OnOwnThread()) {
+      return absl::FailedPreconditionError(
+          "a stream's callback waits for its own stream; synchronize from another thread");
+    }
+    PHX_ASSIGN_OR_RETURN(std::shared_ptr<const Event> end, queue->Record());
+    ends.push_back(std::move(end));
+  }
+  for (const auto& end : ends) PHX_RETURN_IF_ERROR(end->Wait(deadline));
+  return absl::OkStatus();
 }
 
 }  // namespace phalanx::device

@@ -206,6 +206,40 @@ TEST_F(HostDeviceTest, ACallbackMayQueueMoreButNotWaitForItsOwnStream) {
   EXPECT_TRUE(second_ran);
 }
 
+TEST_F(HostDeviceTest, SynchronizingWaitsForAllStreams) {
+  const auto first = NewStream();
+  const auto second = NewStream();
+  const auto gate = device_->CreateEvent();
+  int value = 0;
+  ASSERT_TRUE(second->WaitFor(gate).ok());
+  ASSERT_TRUE(second->Enqueue([&] { value = 7; }).ok());
+  EXPECT_EQ(device_->Synchronize(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(first->Enqueue([&] { gate->Set(); }).ok());
+  EXPECT_TRUE(device_->Synchronize(Generous()).ok());
+  EXPECT_EQ(value, 7);
+}
+
+TEST_F(HostDeviceTest, SynchronizingPassesOverADestroyedStreamAndRefusesItsOwn) {
+  auto lost = NewStream();
+  ASSERT_TRUE(lost->WaitFor(device_->CreateEvent()).ok());
+  lost.reset();
+  const auto stream = NewStream();
+  absl::Status inside;
+  ASSERT_TRUE(stream->Enqueue([&] { inside = device_->Synchronize(Generous()); }).ok());
+  EXPECT_TRUE(device_->Synchronize(Generous()).ok());
+  EXPECT_EQ(inside.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(HostDeviceTest, APositionTellsStreamsAndTheirWorkApart) {
+  const auto first = NewStream();
+  const auto second = NewStream();
+  const uint64_t before = first->Position();
+  EXPECT_NE(before, second->Position());
+  EXPECT_EQ(before, first->Position());
+  ASSERT_TRUE(first->Enqueue([] {}).ok());
+  EXPECT_NE(before, first->Position());
+}
+
 TEST_F(HostDeviceTest, RefusesWhatCannotBeDone) {
   const auto stream = NewStream();
   int value = 0;

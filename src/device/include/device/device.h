@@ -4,6 +4,7 @@
 #define PHALANX_DEVICE_DEVICE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -41,6 +42,9 @@ class Stream {
   virtual absl::Status WaitFor(std::shared_ptr<const Event> event) = 0;
   // An event that happens when everything queued so far has ended.
   virtual absl::StatusOr<std::shared_ptr<const Event>> Record() = 0;
+  // Changes with every piece of work that is queued, and is never that of another stream: equal
+  // answers mean that nothing came between.
+  virtual uint64_t Position() const = 0;
   // Blocks until everything queued so far has ended. DEADLINE_EXCEEDED leaves it queued;
   // FAILED_PRECONDITION on the stream's own thread, which would wait for itself.
   virtual absl::Status Synchronize(Deadline deadline) = 0;
@@ -66,6 +70,9 @@ class Device {
   // Streams and events outlive the device if need be.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream() = 0;
   virtual std::shared_ptr<ManualEvent> CreateEvent() = 0;
+  // Blocks until everything queued so far, on all streams, has ended. DEADLINE_EXCEEDED leaves it
+  // queued; FAILED_PRECONDITION on a stream's own thread.
+  virtual absl::Status Synchronize(Deadline deadline) = 0;
 };
 
 // The machine's ordinary memory. Each of its streams has a thread, started with the first work.
