@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "engine/engine.h"
 #include "plan_cache.h"
+#include "stream_units.h"
 #include "tags.h"
 
 namespace phalanx::engine {
@@ -56,7 +57,7 @@ Channel::~Channel() {
 }
 
 Operation* Channel::Issue(const Request& request) {
-  if (LaunchGate* const gate = engine_->gate()) gate->HostComes();
+  if (LaunchGate* const gate = engine_->gate()) gate->HostComes(request.timeout);
   Operation* const operation = pool_->Take(/*references=*/2);  // the caller's and the queue's
   operation->request_ = request;
   operation->channel_ = this;
@@ -94,22 +95,23 @@ Operation* Channel::Issue(const Request& request) {
 absl::Status Channel::AttachStream(Operation* operation) {
   operation->stream_reached_.store(false, std::memory_order_relaxed);
   operation->stream_event_ = engine_->device().CreateEvent();
-  const std::shared_ptr<device::ManualEvent> end = operation->stream_event_;
   operation->Retain();
-  const absl::Status queued = operation->request_.stream->Enqueue([this, operation] {
-    if (!operation->done()) {
-      operation->stream_reached_.store(true, std::memory_order_seq_cst);
-      Signal();
-      engine_->Notify(/*urgent=*/true);
+  const auto reached = [](Operation* one) {
+    if (!one->done()) {
+      one->stream_reached_.store(true, std::memory_order_seq_cst);
+      one->channel().Signal();
+      one->channel().engine_->Notify(/*urgent=*/true);
     }
+    one->Release();
+  };
+  const absl::StatusOr<bool> joined =
+      engine_->stream_units().Queue(operation, operation->stream_event_, reached);
+  if (!joined.ok()) {
     operation->Release();
-  });
-  if (!queued.ok()) {
-    operation->Release();
-    return queued;
+    return joined.status();
   }
-  return operation->request_.stream_waits ? operation->request_.stream->WaitFor(end)
-                                          : absl::OkStatus();
+  if (*joined) operation->request_.beside = true;
+  return absl::OkStatus();
 }
 
 void Channel::Launch(Operation* operation) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "stream_units.h"
 
 namespace phalanx::engine {
 namespace {
@@ -24,7 +25,10 @@ constexpr Clock::duration kDrivePatience = microseconds(200);
 
 }  // namespace
 
-Engine::Engine(EngineConfig config) : config_(std::move(config)), thread_([this] { Loop(); }) {}
+Engine::Engine(EngineConfig config)
+    : config_(std::move(config)),
+      stream_units_(std::make_unique<StreamUnits>()),
+      thread_([this] { Loop(); }) {}
 
 Engine::~Engine() {
   {

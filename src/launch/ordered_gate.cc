@@ -77,7 +77,11 @@ void OrderedGate::Issued(engine::Operation* operation, bool reached) {
     mark.position = queue_.TryLaunch(lane, state.hash, stream, mark.id);
     if (mark.position != ordering::CertifiedRun::kNotLaunched) {
       ++certified_;
-      operation->LaunchHere();
+      if (device_waiters_.empty()) {
+        operation->LaunchHere();
+      } else {
+        held_.push_back(mark.id);
+      }
       if (reached) queue_.ReachLaunched(mark.position);
       return;
     }
@@ -98,18 +102,44 @@ void OrderedGate::Reached(engine::Operation* operation) {
 }
 
 void OrderedGate::Ended(engine::Operation* operation) {
-  const std::lock_guard lock(lock_);
-  const engine::LaunchMark& mark = operation->mark();
-  Forget(operation);
-  if (mark.position >= 0 && queue_.CompleteLaunched(mark.position)) return;
-  Step(ordering::Completed{mark.id});
+  {
+    const std::lock_guard lock(lock_);
+    const engine::LaunchMark& mark = operation->mark();
+    Forget(operation);
+    if (mark.position < 0 || !queue_.CompleteLaunched(mark.position)) {
+      Step(ordering::Completed{mark.id});
+    }
+  }
+  // With lock_ let go: who waits for room takes it inside of the other.
+  if (room_waiters_.load(std::memory_order_seq_cst) > 0) {
+    { const std::lock_guard parking(room_mutex_); }  // a waiter is before its check or asleep
+    room_.notify_all();
+  }
 }
 
-void OrderedGate::HostComes() {
+void OrderedGate::HostComes(std::chrono::nanoseconds patience) {
+  if (static_cast<uint64_t>(live_.load(std::memory_order_relaxed)) >= options_.queue.run_ahead) {
+    AwaitRoom(patience);
+  }
   if (seen_by == instance_) return;
   seen_by = instance_;
   const std::lock_guard lock(lock_);
   if (!threads_.contains(std::this_thread::get_id())) Step(ordering::HostGoesOn{ThisThread()});
+}
+
+// A rank that never waits would queue without end what its peers reach much later.
+void OrderedGate::AwaitRoom(std::chrono::nanoseconds patience) {
+  if (engine::InsideCallback()) return;
+  const auto has_room = [this] {
+    const std::lock_guard lock(lock_);
+    return !queue_.MustWait(NowNs());
+  };
+  const Deadline deadline = Deadline::After(patience);
+  constexpr Clock::duration kLongestPark = std::chrono::milliseconds(1);
+  std::unique_lock parking(room_mutex_);
+  room_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  while (!has_room() && !deadline.Passed(Clock::now())) room_.wait_for(parking, kLongestPark);
+  room_waiters_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void OrderedGate::HostsEnd() {
@@ -128,9 +158,31 @@ void OrderedGate::HostWaits(const engine::Operation& operation) {
   Step(waits);
 }
 
+void OrderedGate::HostWaitsForDevice() {
+  const std::lock_guard lock(lock_);
+  ordering::HostWaits waits;
+  waits.thread = ThisThread();
+  waits.device_wide = true;
+  waits.holds_device = options_.device_wait_holds;
+  const auto add = [&waits](const engine::Operation* operation) {
+    if (operation != nullptr && operation->request().stream != nullptr) {
+      waits.ids.push_back(operation->mark().id);
+    }
+  };
+  for (const engine::Operation* operation : recent_) add(operation);
+  for (const auto& [id, operation] : others_) add(operation);
+  if (options_.device_wait_holds) device_waiters_.insert(waits.thread);
+  Step(waits);
+}
+
 void OrderedGate::HostGoesOn() {
   const std::lock_guard lock(lock_);
-  Step(ordering::HostGoesOn{ThisThread()});
+  const uint32_t thread = ThisThread();
+  Step(ordering::HostGoesOn{thread});
+  if (device_waiters_.erase(thread) == 0 || !device_waiters_.empty()) return;
+  for (const uint64_t id : std::exchange(held_, {})) {
+    if (engine::Operation* const operation = Find(id)) operation->channel().Launch(operation);
+  }
 }
 
 std::string OrderedGate::Report() {
@@ -156,7 +208,9 @@ void OrderedGate::Perform(const ordering::QueueOutput& output) {
 }
 
 void OrderedGate::Launch(engine::Operation* operation) {
-  if (operation == current_) {
+  if (!device_waiters_.empty()) {
+    held_.push_back(operation->mark().id);
+  } else if (operation == current_) {
     operation->LaunchHere();
   } else {
     operation->channel().Launch(operation);
@@ -227,7 +281,7 @@ void OrderedGate::Keep(engine::Operation* operation) {
   } else {
     others_.emplace(id, operation);
   }
-  ++live_;
+  live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (ticker_sleeps_.load(std::memory_order_relaxed)) WakeTicker();
 }
 
@@ -239,7 +293,7 @@ void OrderedGate::Forget(engine::Operation* operation) {
   } else {
     others_.erase(id);
   }
-  --live_;
+  live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
 void OrderedGate::WakeTicker() {

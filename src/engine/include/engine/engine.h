@@ -38,6 +38,8 @@ struct EngineConfig {
   bool oversubscribed = false;  // more ranks than cores on this node: don't spin
 };
 
+class StreamUnits;
+
 class Engine {
  public:
   explicit Engine(EngineConfig config);
@@ -66,6 +68,7 @@ class Engine {
   device::Device& device() const { return *config_.device; }
   bool oversubscribed() const { return config_.oversubscribed; }
   LaunchGate* gate() const { return config_.gate; }
+  StreamUnits& stream_units() { return *stream_units_; }
   // `urgent`: look at the channels now. Otherwise: see to it that they are looked at within a tick.
   void Notify(bool urgent);
 
@@ -90,6 +93,7 @@ class Engine {
   void Reap();
 
   EngineConfig config_;
+  const std::unique_ptr<StreamUnits> stream_units_;
   std::mutex links_mutex_;
   std::map<int, std::unique_ptr<spi::Link>> links_;
 

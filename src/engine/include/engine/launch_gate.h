@@ -2,6 +2,7 @@
 #ifndef PHALANX_ENGINE_LAUNCH_GATE_H_
 #define PHALANX_ENGINE_LAUNCH_GATE_H_
 
+#include <chrono>
 #include <string>
 
 namespace phalanx::engine {
@@ -24,12 +25,15 @@ class LaunchGate {
   // It is done, however it ended. The last call about it.
   virtual void Ended(Operation* operation) = 0;
 
-  // The calling thread uses the library: from now on it may issue operations at any time, except
-  // while it waits.
-  virtual void HostComes() = 0;
+  // The calling thread is about to issue an operation: from now on it may issue others at any time,
+  // except while it waits. Blocks, for `patience` at most, while this rank is too far ahead of the
+  // others.
+  virtual void HostComes(std::chrono::nanoseconds patience) = 0;
   // The calling thread is in no other call of the library than one that waits, for some time
   // already, for this operation; and then not any more.
   virtual void HostWaits(const Operation& operation) = 0;
+  // The same, for everything that was issued on a stream.
+  virtual void HostWaitsForDevice() = 0;
   virtual void HostGoesOn() = 0;
 
   // What is known to hold up this job, for the message of a deadline that has passed; else empty.

@@ -28,9 +28,11 @@ struct Request {
   std::byte* receive = nullptr;
   device::Factor factor;
   device::Stream* stream = nullptr;  // null: starts at once
-  // Part of a group that has an earlier operation on the same stream: they are reached together.
-  // The stream then waits for Operation::end_event() of each by the caller's doing.
+  // Its stream reaches it together with the operation before it: a part of a group, or a message
+  // that stands beside another (then the channel sets it; see StreamUnits).
   bool beside = false;
+  // False for a group's parts: the stream waits for Operation::end_event() of each by the caller's
+  // doing.
   bool stream_waits = true;
   std::chrono::nanoseconds timeout{0};
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "base/deadline.h"
 #include "base/logger.h"
@@ -29,6 +30,8 @@ class OrderedGate final : public engine::LaunchGate {
  public:
   struct Options {
     ordering::QueueSettings queue;
+    // What is launched while a thread waits for the whole device stays off it until that is over.
+    bool device_wait_holds = false;
     Logger logger;
     // To the node's aggregator. Never blocks, and doesn't call the gate.
     std::function<void(const ordering::Report&)> send;
@@ -53,8 +56,9 @@ class OrderedGate final : public engine::LaunchGate {
   void Issued(engine::Operation* operation, bool reached) override;
   void Reached(engine::Operation* operation) override;
   void Ended(engine::Operation* operation) override;
-  void HostComes() override;
+  void HostComes(std::chrono::nanoseconds patience) override;
   void HostWaits(const engine::Operation& operation) override;
+  void HostWaitsForDevice() override;
   void HostGoesOn() override;
   std::string Report() override;
 
@@ -75,6 +79,7 @@ class OrderedGate final : public engine::LaunchGate {
   LaneState& StateOf(engine::Operation* operation, uint32_t* lane);
   uint32_t StreamOf(const engine::Operation& operation, const LaneState& lane);
   uint32_t ThisThread();
+  void AwaitRoom(std::chrono::nanoseconds patience);
   engine::Operation* Find(uint64_t id);
   void Keep(engine::Operation* operation);
   void Forget(engine::Operation* operation);
@@ -94,14 +99,22 @@ class OrderedGate final : public engine::LaunchGate {
   static constexpr size_t kRecent = 1024;
   std::array<engine::Operation*, kRecent> recent_{};
   absl::flat_hash_map<uint64_t, engine::Operation*> others_;
-  int64_t live_ = 0;
+  std::atomic<int64_t> live_{0};          // written under the lock
   engine::Operation* current_ = nullptr;  // of the call that we are in
   std::string report_;                    // the last explanation
+
+  absl::flat_hash_set<uint32_t> device_waiters_;  // threads, where their waits hold the device
+  std::vector<uint64_t> held_;                    // launched meanwhile
 
   bool connected_ = true;
   uint64_t certified_ = 0;  // operations launched by schedule when they were issued
   uint64_t messages_ = 0;   // sent
   uint64_t terms_ = 0;      // begun: schedules, fences and new sequencers
+
+  // Threads that are too far ahead park here.
+  std::mutex room_mutex_;
+  std::condition_variable room_;
+  std::atomic<int> room_waiters_{0};
 
   std::atomic<bool> ticker_sleeps_{false};
   std::mutex ticker_mutex_;

@@ -19,8 +19,9 @@ class SlotGate final : public engine::LaunchGate {
   void Issued(engine::Operation* operation, bool reached) override;
   void Reached(engine::Operation* operation) override;
   void Ended(engine::Operation* operation) override;
-  void HostComes() override {}
+  void HostComes(std::chrono::nanoseconds) override {}
   void HostWaits(const engine::Operation&) override {}
+  void HostWaitsForDevice() override {}
   void HostGoesOn() override {}
   std::string Report() override { return ""; }
 
