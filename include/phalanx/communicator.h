@@ -19,12 +19,13 @@
 namespace phalanx {
 namespace api {
 class CommunicatorState;
-struct GroupEntry;
+struct RecordedCall;
 }  // namespace api
 namespace engine {
 struct Request;
 }  // namespace engine
 
+class Graph;
 class Group;
 class Stream;
 
@@ -34,6 +35,9 @@ struct OpOptions {
   // Recorded, and started with the rest of the group by Group::Launch(). The returned Work is the
   // validation's result then.
   Group* group = nullptr;
+  // Recorded, and issued by each Graph::Launch(), on the stream that is given there. Not together
+  // with `group` or `stream`. The returned Work is the validation's result.
+  Graph* graph = nullptr;
   // How long Work::Wait() waits. Zero: Options::operation_timeout.
   std::chrono::nanoseconds timeout{0};
 };
@@ -110,6 +114,9 @@ class PHALANX_EXPORT Communicator {
 
  private:
   Work Start(absl::StatusOr<engine::Request>* request, const OpOptions& options);
+  template <typename Recorder>
+  Work Record(absl::StatusOr<engine::Request>* request, const OpOptions& options,
+              Recorder* recorder);
 
   std::shared_ptr<api::CommunicatorState> state_;
 };
@@ -136,7 +143,7 @@ class PHALANX_EXPORT Group {
  private:
   friend class Communicator;
   absl::Status error_;  // the first mistake
-  std::vector<std::unique_ptr<api::GroupEntry>> entries_;
+  std::vector<std::unique_ptr<api::RecordedCall>> entries_;
 };
 
 }  // namespace phalanx

@@ -59,6 +59,9 @@ struct PHALANX_EXPORT Options {
   // Collectives that the device holds at once. Host memory has no such limit; giving it one shows
   // what a GPU does. 0: no limit. PHALANX_DEVICE_SLOTS; equal on all ranks.
   int device_slots = 0;
+  // Session::Synchronize() also keeps what is launched meanwhile off the device until it is over,
+  // as a synchronising call of a GPU's can. PHALANX_DEVICE_WAIT_HOLDS.
+  bool device_wait_holds = false;
 
   // PHALANX_JOIN_TIMEOUT and PHALANX_OPERATION_TIMEOUT, in seconds.
   std::chrono::milliseconds join_timeout{60'000};

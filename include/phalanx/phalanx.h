@@ -8,6 +8,7 @@
 #define PHALANX_PHALANX_H_
 
 #include "phalanx/communicator.h"
+#include "phalanx/graph.h"
 #include "phalanx/memory.h"
 #include "phalanx/options.h"
 #include "phalanx/session.h"

@@ -70,6 +70,10 @@ class PHALANX_EXPORT Session {
 
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream();
 
+  // Blocks until all that was queued on the session's streams so far has ended, however it ended.
+  // DEADLINE_EXCEEDED leaves it queued; FAILED_PRECONDITION inside a stream's callback.
+  absl::Status Synchronize(std::chrono::nanoseconds timeout);
+
   // Ends this rank's part: waits until every rank has closed, so that none takes the end for a
   // loss. Further calls on the session's communicators fail with FAILED_PRECONDITION. Idempotent.
   //   FAILED_PRECONDITION  operations are still in flight; the session stays open

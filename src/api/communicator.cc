@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "communicator_state.h"
-#include "group_entry.h"
+#include "phalanx/graph.h"
+#include "recorded_call.h"
 #include "work_access.h"
 
 namespace phalanx {
@@ -20,14 +21,23 @@ int Communicator::rank() const { return state_->rank(); }
 int Communicator::size() const { return state_->size(); }
 
 Work Communicator::Start(RequestOr* request, const OpOptions& options) {
-  Group* const group = options.group;
-  if (!request->ok()) {
-    if (group != nullptr) group->error_.Update(request->status());
-    return Work(request->status());
+  if (options.graph != nullptr) return Record(request, options, options.graph);
+  if (options.group != nullptr) return Record(request, options, options.group);
+  if (!request->ok()) return Work(request->status());
+  return WorkAccess::Make(state_->channel().Issue(**request));
+}
+
+template <typename Recorder>
+Work Communicator::Record(RequestOr* request, const OpOptions& options, Recorder* recorder) {
+  if (options.graph != nullptr && (options.group != nullptr || options.stream != nullptr)) {
+    *request = absl::InvalidArgumentError(
+        "a call that is recorded into a graph has a group or a stream too; the stream is given to "
+        "Graph::Launch(), and groups aren't recorded");
   }
-  if (group == nullptr) return WorkAccess::Make(state_->channel().Issue(**request));
-  group->entries_.push_back(
-      std::make_unique<api::GroupEntry>(api::GroupEntry{state_, *std::move(*request)}));
+  recorder->error_.Update(request->status());
+  if (!request->ok()) return Work(request->status());
+  recorder->entries_.push_back(
+      std::make_unique<api::RecordedCall>(api::RecordedCall{state_, *std::move(*request)}));
   return Work();
 }
 

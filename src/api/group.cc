@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "group_entry.h"
 #include "phalanx/communicator.h"
+#include "recorded_call.h"
 #include "session_state.h"
 #include "work_access.h"
 
@@ -14,7 +14,7 @@ Group::Group() = default;
 Group::~Group() = default;
 
 Work Group::Launch() {
-  const std::vector<std::unique_ptr<api::GroupEntry>> entries = std::exchange(entries_, {});
+  const std::vector<std::unique_ptr<api::RecordedCall>> entries = std::exchange(entries_, {});
   absl::Status error = std::exchange(error_, absl::OkStatus());
   for (const auto& entry : entries) {
     if (&entry->communicator->session() != &entries.front()->communicator->session()) {

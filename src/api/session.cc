@@ -55,6 +55,10 @@ absl::StatusOr<std::unique_ptr<Stream>> Session::CreateStream() {
   return std::make_unique<Stream>(std::move(stream));
 }
 
+absl::Status Session::Synchronize(std::chrono::nanoseconds timeout) {
+  return state_->Synchronize(Deadline::After(timeout));
+}
+
 absl::Status Session::Close(std::chrono::milliseconds timeout) { return state_->Close(timeout); }
 
 }  // namespace phalanx

@@ -125,6 +125,7 @@ void SessionState::MakeGate() {
   launch::OrderedGate::Options gate;
   gate.queue.rank = rank_;
   gate.queue.slots = slots > 0 ? slots : control::kMaxDeviceSlots;
+  gate.device_wait_holds = options_.device_wait_holds;
   gate.logger = logger_;
   gate.send = [this](const ordering::Report& report) {
     client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));
@@ -202,6 +203,17 @@ void SessionState::OnAgentLost() {
   // A node is up with its agent or it is down: nobody is left to end this process later.
   logger_.Error("the agent that started this process is gone; ending with it");
   ::kill(::getpid(), SIGKILL);
+}
+
+absl::Status SessionState::Synchronize(Deadline deadline) {
+  if (gate_ != nullptr) gate_->HostWaitsForDevice();
+  absl::Status status = device_->Synchronize(deadline);
+  if (gate_ != nullptr) gate_->HostGoesOn();
+  if (status.code() != absl::StatusCode::kDeadlineExceeded) return status;
+  const std::string report = gate_ == nullptr ? "" : gate_->Report();
+  return absl::DeadlineExceededError(
+      absl::StrCat("the streams of rank ", rank_, " haven't ended in time",
+                   report.empty() ? "" : absl::StrCat(" (", report, ")")));
 }
 
 absl::Status SessionState::Close(std::chrono::milliseconds timeout) {

@@ -51,6 +51,8 @@ class SessionState final : public control::ClientEvents {
     next_communicator_.store(id, std::memory_order_relaxed);
   }
 
+  // See Session::Synchronize.
+  absl::Status Synchronize(Deadline deadline);
   absl::Status Close(std::chrono::milliseconds timeout);
   // Ends what is still in flight as aborted, then closes.
   void Shutdown();

@@ -85,9 +85,8 @@ void Work::Then(std::function<void(const absl::Status&)> callback) {
   join->callback = std::move(callback);
   const auto part_done = [join](const absl::Status&) {
     if (join->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    absl::Status status;
+    absl::Status status = join->group.operation_->status();
     for (const Work& work : *join->group.more_) status.Update(work.operation_->status());
-    status.Update(join->group.operation_->status());
     join->callback(status);
     join->group = Work();
   };

@@ -17,8 +17,8 @@ class WorkAccess {
   static Work Make(engine::Operation* operation) { return Work(operation); }
   // Done when all of `parts`, at least one, are.
   static Work Join(std::vector<Work> parts) {
-    Work work = std::move(parts.back());
-    parts.pop_back();
+    Work work = std::move(parts.front());
+    parts.erase(parts.begin());
     if (!parts.empty()) work.more_ = std::make_shared<std::vector<Work>>(std::move(parts));
     return work;
   }

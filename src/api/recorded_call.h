@@ -1,6 +1,6 @@
-// One recorded call of a Group.
-#ifndef PHALANX_API_GROUP_ENTRY_H_
-#define PHALANX_API_GROUP_ENTRY_H_
+// One recorded call of a Group or a Graph.
+#ifndef PHALANX_API_RECORDED_CALL_H_
+#define PHALANX_API_RECORDED_CALL_H_
 
 #include <memory>
 
@@ -9,11 +9,11 @@
 
 namespace phalanx::api {
 
-struct GroupEntry {
+struct RecordedCall {
   std::shared_ptr<CommunicatorState> communicator;
   engine::Request request;
 };
 
 }  // namespace phalanx::api
 
-#endif  // PHALANX_API_GROUP_ENTRY_H_
+#endif  // PHALANX_API_RECORDED_CALL_H_
