@@ -22,9 +22,10 @@ struct Result {
 };
 
 Result RunScenario(const std::string& name, int ranks, const std::string& ordering, int slots,
-                   const std::string& timeout_s = "60") {
+                   const std::string& timeout_s = "60", bool device_wait_holds = false) {
   Subprocess::Options options;
-  options.environment = {{"PHALANX_ORDERING", ordering},
+  options.environment = {{"PHALANX_DEVICE_WAIT_HOLDS", device_wait_holds ? "1" : "0"},
+                         {"PHALANX_ORDERING", ordering},
                          {"PHALANX_DEVICE_SLOTS", std::to_string(slots)},
                          {"PHALANX_OPERATION_TIMEOUT", timeout_s}};
   Subprocess run({PHALANX_COMMAND, "run", "-n", std::to_string(ranks), "--", ORDERING_WORKER, name},
@@ -62,10 +63,21 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(Scenario{"opposite_orders", 2}, Scenario{"groups_in_opposite_order", 2},
                           Scenario{"latin_square", 8}, Scenario{"same_order_three_streams", 4},
                           Scenario{"beside_messages", 2}, Scenario{"exchange", 2},
-                          Scenario{"exchange_in_a_group", 2}, Scenario{"after_a_mismatch", 2},
+                          Scenario{"exchange_in_a_group", 2}, Scenario{"exchange_on_a_stream", 2},
+                          Scenario{"after_a_mismatch", 2}, Scenario{"two_threads", 2},
+                          Scenario{"threads_make_communicators", 2}, Scenario{"graphs", 2},
+                          Scenario{"far_ahead", 2}, Scenario{"device_wait_before_launch", 2},
+                          Scenario{"destroyed_in_opposite_orders", 2},
                           Scenario{"learned_then_turned", 2}),
         ::testing::Values("strict", "adaptive"), ::testing::Values(1, 2)),
     NameOf);
+
+// With room for two streams to be launched by schedule.
+INSTANTIATE_TEST_SUITE_P(ThreeSlots, Completes,
+                         ::testing::Combine(::testing::Values(Scenario{"learned_then_turned", 2},
+                                                              Scenario{"two_threads", 2}),
+                                            ::testing::Values("adaptive"), ::testing::Values(3)),
+                         NameOf);
 
 // The same programs without the ordering service, where they need it.
 class Deadlocks : public ::testing::TestWithParam<Scenario> {};
@@ -80,17 +92,19 @@ TEST_P(Deadlocks, WithoutOrdering) {
 INSTANTIATE_TEST_SUITE_P(Order, Deadlocks,
                          ::testing::Values(Scenario{"opposite_orders", 2},
                                            Scenario{"latin_square", 8},
+                                           Scenario{"same_order_three_streams", 4},
                                            Scenario{"beside_messages", 2}),
                          [](const auto& chosen) { return std::string(chosen.param.name); });
 
 class Explains : public ::testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
-  // Both ranks fail with this status, and say what.
-  void Fails(const std::string& scenario, const std::string& status, const std::string& what) {
+  // All ranks fail with this status, and say what.
+  void Fails(const std::string& scenario, const std::string& status, const std::string& what,
+             int ranks = 2, bool device_wait_holds = false) {
     const auto& [ordering, slots] = GetParam();
-    const Result result = RunScenario(scenario, 2, ordering, slots, "10");
+    const Result result = RunScenario(scenario, ranks, ordering, slots, "10", device_wait_holds);
     EXPECT_NE(result.exit_code, 0);
-    for (const int rank : {0, 1}) {
+    for (int rank = 0; rank < ranks; ++rank) {
       EXPECT_THAT(result.output, HasSubstr("rank " + std::to_string(rank) + " failed: " + status))
           << result.error;
     }
@@ -110,10 +124,20 @@ TEST_P(Explains, AReduceOperation) { Differs("op_differs", "reduce operation", "
 TEST_P(Explains, AType) { Differs("type_differs", "type", "float", "int32"); }
 TEST_P(Explains, ARoot) { Differs("root_differs", "root", "0", "1"); }
 TEST_P(Explains, AKind) { Differs("different_kinds", "kind", "all_to_all", "all_reduce"); }
-// A group's Work tells of its last part first.
-TEST_P(Explains, PartsOfAGroup) { Differs("groups_that_differ", "count", "2", "3"); }
+TEST_P(Explains, PartsOfAGroup) { Differs("groups_that_differ", "count", "3", "2"); }
+TEST_P(Explains, ARankInAnotherLayer) {
+  Fails("one_layer_ahead", "INVALID_ARGUMENT", "count (1024|2048) on rank [0-3], (1024|2048)", 4);
+}
 TEST_P(Explains, ACycleThroughTheHosts) {
   Fails("host_waits_between", "FAILED_PRECONDITION", "cycle: operations wait for each other");
+}
+
+TEST_P(Explains, ACycleThroughADeviceWait) {
+  Fails("device_wait_between", "FAILED_PRECONDITION", "cycle: operations wait for each other");
+}
+TEST_P(Explains, ADeviceWaitThatHoldsLaunches) {
+  Fails("device_wait_before_launch", "FAILED_PRECONDITION",
+        "device wait: .*keeps an operation from being launched", 2, /*device_wait_holds=*/true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Order, Explains,
@@ -123,6 +147,28 @@ INSTANTIATE_TEST_SUITE_P(Order, Explains,
                            return std::string(std::get<0>(chosen.param)) + "_" +
                                   std::to_string(std::get<1>(chosen.param));
                          });
+
+TEST(RankBehind, IsNamedWhileItIsAlive) {
+  for (const char* ordering : {"strict", "adaptive"}) {
+    const Result result = RunScenario("stops_for_a_while", 2, ordering, 2);
+    EXPECT_EQ(result.exit_code, 0) << result.output << result.error;
+    EXPECT_EQ(result.completed, 2) << result.output;
+    EXPECT_THAT(result.error, HasSubstr("rank behind")) << ordering;
+    EXPECT_THAT(result.error, ContainsRegex("rank 1: communicator [0-9]+, operation 5 isn't issued "
+                                            "yet \\(1 behind\\)"));
+  }
+}
+
+TEST(AbsentRank, OfACommunicatorThatItLeavesOut) {
+  for (const char* ordering : {"strict", "adaptive"}) {
+    const Result result = RunScenario("leaves_one_out", 2, ordering, 2, "3");
+    EXPECT_THAT(result.output, HasSubstr("rank 1 completed")) << result.error;
+    EXPECT_THAT(result.output, ContainsRegex("rank 0 failed: DEADLINE_EXCEEDED.*absent rank"))
+        << result.error;
+    EXPECT_THAT(result.error,
+                ContainsRegex("rank 1: communicator [0-9]+, operation 0 isn't issued"));
+  }
+}
 
 TEST(AbsentRank, IsNamedBeforeTheDeadline) {
   for (const char* ordering : {"strict", "adaptive"}) {
