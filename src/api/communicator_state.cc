@@ -22,9 +22,9 @@ using plan::CollectiveKind;
 struct SplitEntry {
   int32_t color;
   int32_t key;
-  uint32_t next_communicator;
 };
 struct PreparedEntry {
+  uint32_t first_communicator;  // member 0's; 0: it got none
   uint32_t bytes;
   std::array<char, 64> data;
 };
@@ -201,26 +201,14 @@ absl::Status CommunicatorState::Exchange(const void* mine, void* all, size_t byt
 
 absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int color, int key) {
   PHX_RETURN_IF_ERROR(CheckOpen("split"));
-  const SplitEntry mine{color, key, session_->next_communicator()};
+  const SplitEntry mine{color, key};
   std::vector<SplitEntry> all(static_cast<size_t>(size()));
   PHX_RETURN_IF_ERROR(Exchange(&mine, all.data(), sizeof(mine)));
 
-  // The highest number that any member would take next is new to all of them. Each part takes one
-  // of its own, in the order of the colors.
-  uint32_t first = 0;
   std::set<int32_t> colors;
   for (const SplitEntry& entry : all) {
-    first = std::max(first, entry.next_communicator);
     if (entry.color >= 0) colors.insert(entry.color);
   }
-  const auto next = first + static_cast<uint32_t>(colors.size());
-  const auto id = first + static_cast<uint32_t>(std::distance(colors.begin(), colors.find(color)));
-  if (next > UINT16_MAX + 1) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(Who(), ", split: all 65,536 communicator numbers of this session are used"));
-  }
-  session_->set_next_communicator(next);
-
   std::vector<int> members;
   for (int r = 0; r < size(); ++r) {
     if (color >= 0 && all[static_cast<size_t>(r)].color == color) members.push_back(r);
@@ -231,8 +219,15 @@ absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int 
 
   std::vector<int> ranks;
   for (const int member : members) ranks.push_back(channel_->ranks()[static_cast<size_t>(member)]);
-  // Everybody takes part in the second exchange, also those who get no communicator.
+  // Everybody takes part in the second exchange, also those who get no communicator or fail.
   PreparedEntry prepared{};
+  absl::Status reserved;
+  if (rank() == 0) {
+    const absl::StatusOr<CommunicatorId> first =
+        session_->ReserveCommunicators(static_cast<int>(colors.size()));
+    reserved = first.status();
+    if (first.ok()) prepared.first_communicator = first->value;
+  }
   if (!ranks.empty() && session_->SharesMemory(ranks)) {
     PHX_ASSIGN_OR_RETURN(const std::string blob,
                          session_->domain().PrepareGroup(static_cast<int>(ranks.size())));
@@ -241,7 +236,15 @@ absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int 
   }
   std::vector<PreparedEntry> all_prepared(static_cast<size_t>(size()));
   PHX_RETURN_IF_ERROR(Exchange(&prepared, all_prepared.data(), sizeof(prepared)));
+  PHX_RETURN_IF_ERROR(reserved);
+  const uint32_t first = all_prepared[0].first_communicator;
+  if (first == 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(Who(), ", split: rank ", channel_->ranks()[0],
+                                                     " got no numbers for the new communicators"));
+  }
   if (ranks.empty()) return std::shared_ptr<CommunicatorState>();
+  // Each part takes one of its own, in the order of the colors.
+  const auto id = first + static_cast<uint32_t>(std::distance(colors.begin(), colors.find(color)));
 
   std::vector<std::string> blobs;
   for (const int member : members) {

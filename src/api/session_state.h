@@ -45,10 +45,9 @@ class SessionState final : public control::ClientEvents {
       CommunicatorId id, std::vector<int> ranks, const std::vector<std::string>& prepared);
   absl::StatusOr<std::shared_ptr<engine::Channel>> OpenWorld();
 
-  // The lowest communicator number that this process has never used.
-  uint32_t next_communicator() const { return next_communicator_.load(std::memory_order_relaxed); }
-  void set_next_communicator(uint32_t id) {
-    next_communicator_.store(id, std::memory_order_relaxed);
+  // Numbers that no other communicator of the view has: the first of `count`.
+  absl::StatusOr<CommunicatorId> ReserveCommunicators(int count) {
+    return client_->ReserveCommunicators(count, Deadline::After(options_.operation_timeout));
   }
 
   // See Session::Synchronize.
@@ -81,7 +80,6 @@ class SessionState final : public control::ClientEvents {
   std::unique_ptr<engine::LaunchGate> gate_;
   launch::OrderedGate* ordered_gate_ = nullptr;  // gate_, if it is one
   std::unique_ptr<engine::Engine> engine_;
-  std::atomic<uint32_t> next_communicator_{1};
   std::atomic<bool> open_{false};
 };
 

@@ -30,6 +30,7 @@ class Ranks : public control::JobFixture {
     options.operation_timeout = std::chrono::seconds(30);
     options.shared_memory_limit = size_t{1} << 30;
     options.cross_memory_attach = cross_memory_attach_;
+    options.ordering = ordering_;
     return options;
   }
 
@@ -53,6 +54,7 @@ class Ranks : public control::JobFixture {
   int nodes_ = 1;
   std::string transport_ = "auto";
   bool cross_memory_attach_ = true;
+  std::string ordering_ = "adaptive";
   bool expect_orderly_ = true;
 };
 

@@ -232,5 +232,23 @@ TEST_F(SessionTest, ADestroyedSessionAbortsWhatIsInFlightEverywhere) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Communicators that share no member are told apart by the job's ordering service all the same.
+TEST_F(SessionTest, HalvesThatSplitAgainGetCommunicatorsOfTheirOwn) {
+  ordering_ = "strict";
+  Run(4, [](Session& session) {
+    Communicator& world = session.view().world();
+    const auto half = world.Split(world.rank() / 2, 0);
+    ASSERT_TRUE(half.ok()) << half.status();
+    for (int i = 0; i < 5; ++i) {
+      const auto again = (*half)->Split(0, 0);
+      ASSERT_TRUE(again.ok()) << again.status();
+      int64_t sum = world.rank();
+      const absl::Status status = (*again)->AllReduce(&sum, &sum, 1, kInt, ReduceOp::kSum).Wait();
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_EQ(sum, world.rank() < 2 ? 1 : 5);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace phalanx

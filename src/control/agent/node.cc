@@ -137,6 +137,10 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     OnWorkerOrdering(id, *ordering);
   } else if (std::holds_alternative<message::Leave>(message)) {
     OnLeave(worker);
+  } else if (auto* ask = std::get_if<message::AskCommunicatorIds>(&message);
+             ask != nullptr && worker.state == State::kMember) {
+    ask->incarnation = worker.incarnation;
+    link_.Send(*ask);
   } else {
     DropWorker(id, absl::StrCat("it sent ", NameOf(message)));
   }

@@ -83,6 +83,7 @@ class Node {
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);
   void OnRefused(const message::Refused& refused);
+  void OnCommunicatorIds(const message::CommunicatorIds& ids);
   void OnView(const message::View& view);
   void SendSegments(const std::vector<std::pair<int, Worker*>>& local);
   void OnRevoked(const message::Revoked& revoked);

@@ -21,6 +21,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnAllLeft(*left);
   } else if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
     OnCoordinatorOrdering(*ordering);
+  } else if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {
+    OnCommunicatorIds(*ids);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));
@@ -49,6 +51,14 @@ void Node::OnRefused(const message::Refused& refused) {
       Refuse(worker, refused.status);
       return;
     }
+  }
+}
+
+void Node::OnCommunicatorIds(const message::CommunicatorIds& ids) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.incarnation != ids.incarnation || worker.connection == nullptr) continue;
+    worker.connection->Send(ids);
+    return;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -52,6 +53,7 @@ class ClientImpl final : public Client {
   const std::vector<int>& segment_fds() const override { return segment_fds_; }
   void Start(ClientEvents* events) override;
   void SendOrdering(std::string payload) override;
+  absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   absl::Status Leave(Deadline deadline) override;
 
  private:
@@ -67,6 +69,7 @@ class ClientImpl final : public Client {
   // What ended the view, or nothing when `message` doesn't.
   std::optional<absl::Status> EndIn(const Message& message) const;
   void SetEnd(const absl::Status& end);
+  void OnCommunicatorIds(const message::CommunicatorIds& ids);
   void StopThread();
 
   Connection connection_;
@@ -80,8 +83,10 @@ class ClientImpl final : public Client {
 
   std::thread thread_;
   std::mutex mutex_;
-  std::condition_variable ended_;
+  std::condition_variable changed_;  // end_ or first_ids_
   std::optional<absl::Status> end_;  // guarded by mutex_: OK when all left, else why it was revoked
+  uint64_t last_request_ = 0;        // guarded by mutex_
+  std::map<uint64_t, std::optional<uint32_t>> first_ids_;  // by request; the same
 };
 
 absl::StatusOr<Message> ClientImpl::Await(Deadline deadline) {
@@ -171,7 +176,7 @@ std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
 void ClientImpl::SetEnd(const absl::Status& end) {
   const std::lock_guard lock(mutex_);
   if (!end_.has_value()) end_ = end;
-  ended_.notify_all();
+  changed_.notify_all();
 }
 
 void ClientImpl::SendOrdering(std::string payload) {
@@ -181,6 +186,40 @@ void ClientImpl::SendOrdering(std::string payload) {
     return;
   }
   if (outbox_.Post(message::Ordering{std::move(payload)})) Wake();
+}
+
+absl::StatusOr<CommunicatorId> ClientImpl::ReserveCommunicators(int count, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const uint64_t request = ++last_request_;
+  first_ids_[request];
+  lock.unlock();
+  const auto asked = static_cast<uint32_t>(count);
+  if (outbox_.Post(message::AskCommunicatorIds{incarnation_, request, asked})) Wake();
+  lock.lock();
+  while (!first_ids_[request].has_value() && !end_.has_value() && !deadline.Passed(Clock::now())) {
+    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+  }
+  const std::optional<uint32_t> first = first_ids_[request];
+  first_ids_.erase(request);
+  if (!first.has_value()) {
+    if (!end_.has_value()) {
+      return absl::DeadlineExceededError("the coordinator named no new communicators in time");
+    }
+    return end_->ok() ? absl::FailedPreconditionError("all ranks have left the job") : *end_;
+  }
+  if (*first == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("all ", kMaxCommunicators, " communicator numbers of this view are used"));
+  }
+  return CommunicatorId{static_cast<uint16_t>(*first)};
+}
+
+void ClientImpl::OnCommunicatorIds(const message::CommunicatorIds& ids) {
+  const std::lock_guard lock(mutex_);
+  const auto asked = first_ids_.find(ids.request);
+  if (asked == first_ids_.end()) return;  // nobody waits for it any more
+  asked->second = ids.first;
+  changed_.notify_all();
 }
 
 void ClientImpl::Wake() {
@@ -226,6 +265,10 @@ void ClientImpl::Run(ClientEvents* events) {
       if (!revoked && !all_left) events->OnOrdering(ordering->payload);
       continue;
     }
+    if (const auto* ids = std::get_if<message::CommunicatorIds>(&**message)) {
+      OnCommunicatorIds(*ids);
+      continue;
+    }
     const std::optional<absl::Status> end = EndIn(**message);
     if (!end.has_value() || revoked || all_left) continue;
     all_left = end->ok();
@@ -252,7 +295,7 @@ absl::Status ClientImpl::Leave(Deadline deadline) {
   {
     std::unique_lock lock(mutex_);
     while (sent.ok() && !end_.has_value() && !deadline.Passed(Clock::now())) {
-      ended_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+      changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
     }
     end = end_;
   }

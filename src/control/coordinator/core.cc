@@ -75,6 +75,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnMemberLost(said.agent, *lost);
   } else if (const auto* ordering = std::get_if<message::Ordering>(&said.message)) {
     OnOrdering(said.agent, *ordering);
+  } else if (const auto* ask = std::get_if<message::AskCommunicatorIds>(&said.message)) {
+    OnAskCommunicatorIds(said.agent, *ask);
   } else {
     DropAgent(said.agent, absl::StrCat("unexpected ", NameOf(said.message)));
   }
@@ -310,6 +312,16 @@ void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message
   } else {
     DropAgent(agent, std::string(outputs.status().message()));
   }
+}
+
+void CoordinatorCore::OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask) {
+  if (phase_ != Phase::kRunning) return;  // said before it could know
+  message::CommunicatorIds ids{ask.incarnation, ask.request, 0};
+  if (ask.count <= kMaxCommunicators - next_communicator_) {
+    ids.first = next_communicator_;
+    next_communicator_ += ask.count;
+  }
+  Send(agent, ids);
 }
 
 void CoordinatorCore::PassOn(JobOrdering::Outputs outputs) {

@@ -163,6 +163,14 @@ absl::StatusOr<Message> Convert(const wire::Ordering& from) {
       std::string(reinterpret_cast<const char*>(from.payload()->data()), from.payload()->size())};
 }
 
+absl::StatusOr<Message> Convert(const wire::AskCommunicatorIds& from) {
+  return message::AskCommunicatorIds{Incarnation{from.incarnation()}, from.request(), from.count()};
+}
+
+absl::StatusOr<Message> Convert(const wire::CommunicatorIds& from) {
+  return message::CommunicatorIds{Incarnation{from.incarnation()}, from.request(), from.first()};
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -192,6 +200,10 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Segments());
     case wire::Body_Ordering:
       return Convert(*envelope.body_as_Ordering());
+    case wire::Body_AskCommunicatorIds:
+      return Convert(*envelope.body_as_AskCommunicatorIds());
+    case wire::Body_CommunicatorIds:
+      return Convert(*envelope.body_as_CommunicatorIds());
   }
   return Malformed("its kind is unknown");
 }

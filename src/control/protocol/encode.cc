@@ -86,6 +86,12 @@ struct Encoder {
         reinterpret_cast<const uint8_t*>(ordering.payload.data()), ordering.payload.size());
     return wire::CreateOrdering(builder, payload);
   }
+  auto operator()(const message::AskCommunicatorIds& ask) {
+    return wire::CreateAskCommunicatorIds(builder, ask.incarnation.value, ask.request, ask.count);
+  }
+  auto operator()(const message::CommunicatorIds& ids) {
+    return wire::CreateCommunicatorIds(builder, ids.incarnation.value, ids.request, ids.first);
+  }
 };
 
 template <typename Table>

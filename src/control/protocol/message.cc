@@ -23,6 +23,12 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::AllLeft&) const { return "AllLeft"; }
     absl::string_view operator()(const message::Segments&) const { return "Segments"; }
     absl::string_view operator()(const message::Ordering&) const { return "Ordering"; }
+    absl::string_view operator()(const message::AskCommunicatorIds&) const {
+      return "AskCommunicatorIds";
+    }
+    absl::string_view operator()(const message::CommunicatorIds&) const {
+      return "CommunicatorIds";
+    }
   };
   return std::visit(Namer{}, message);
 }

@@ -347,6 +347,26 @@ TEST_F(CoreTest, AnAgentSpeaksForItsOwnMembersOnly) {
   EXPECT_TRUE(outputs_.empty());
 }
 
+TEST_F(CoreTest, NoTwoCommunicatorsGetOneNumber) {
+  Hello(1);
+  Say(1, message::AskCommunicatorIds{Incarnation{1}, 7, 1});
+  EXPECT_TRUE(Sent<message::CommunicatorIds>().empty());  // there is no view yet
+  Say(1, Join(0, 1, 1));
+  const auto first_of = [this](uint64_t request, uint32_t count) {
+    Say(1, message::AskCommunicatorIds{Incarnation{1}, request, count});
+    const auto sent = Sent<message::CommunicatorIds>();
+    EXPECT_EQ(sent.size(), 1U);
+    EXPECT_EQ(sent[0].second.incarnation, Incarnation{1});
+    EXPECT_EQ(sent[0].second.request, request);
+    return sent[0].second.first;
+  };
+  EXPECT_EQ(first_of(1, 2), 1U);
+  EXPECT_EQ(first_of(2, 1), 3U);
+  EXPECT_EQ(first_of(3, 4294967295U), 0U);
+  EXPECT_EQ(first_of(4, kMaxCommunicators - 4), 4U);
+  EXPECT_EQ(first_of(5, 1), 0U);
+}
+
 TEST_F(CoreTest, AnAgentThatSpeaksOfOrderWhereThereIsNoneIsDropped) {
   Run4();
   Say(1, message::Ordering{"anything"});

@@ -31,7 +31,9 @@ inline std::vector<Message> SampleMessages() {
           message::Revoked{Epoch{2}, absl::UnavailableError("gone")},
           message::AllLeft{Epoch{3}},
           message::Segments{{0, 3, 65535}},
-          message::Ordering{std::string("\0\x01\xff", 3)}};
+          message::Ordering{std::string("\0\x01\xff", 3)},
+          message::AskCommunicatorIds{Incarnation{10}, 11, 12},
+          message::CommunicatorIds{Incarnation{13}, 14, 15}};
 }
 
 }  // namespace phalanx::control

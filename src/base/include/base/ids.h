@@ -26,6 +26,7 @@ struct CommunicatorId {
   auto operator<=>(const CommunicatorId&) const = default;
 };
 inline constexpr CommunicatorId kWorldCommunicator{0};
+inline constexpr uint32_t kMaxCommunicators = 65536;  // of a view, one after the other
 
 }  // namespace phalanx
 

@@ -101,6 +101,13 @@ class Client {
   // and OnAgentLost() says so.
   virtual void SendOrdering(std::string payload) = 0;
 
+  // The first of `count` numbers in a row that no other communicator of the view has or will have.
+  // From Start() on; any thread but the control thread, which it waits for.
+  //   RESOURCE_EXHAUSTED  there aren't that many left
+  //   DEADLINE_EXCEEDED   no answer in time
+  //   the view's end, if it came first
+  virtual absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) = 0;
+
   // Says that this member ends orderly, and waits until all members have said so or the view is
   // revoked, so that nobody takes an end for a loss. Joins the control thread. OK when all have
   // left; the reason of the revocation (told to `events` too, if it came now); DEADLINE_EXCEEDED,

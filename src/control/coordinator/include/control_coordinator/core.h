@@ -101,6 +101,7 @@ class CoordinatorCore {
   void OnLeave(AgentId agent, const message::Leave& leave);
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
   void OnOrdering(AgentId agent, const message::Ordering& message);
+  void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
 
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
@@ -137,6 +138,7 @@ class CoordinatorCore {
   // As the first member said.
   OrderingMode ordering_mode_ = OrderingMode::kOff;
   int device_slots_ = 0;
+  uint32_t next_communicator_ = 1;  // 0 is the world
   Epoch epoch_;
   absl::Status reason_;  // why it is ending
   std::map<AgentId, AgentRecord> agents_;

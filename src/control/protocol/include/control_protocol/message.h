@@ -120,12 +120,27 @@ struct Ordering {
   bool operator==(const Ordering&) const = default;
 };
 
+// From a member: numbers that no other communicator of the view has.
+struct AskCommunicatorIds {
+  Incarnation incarnation;  // of the asker
+  uint64_t request = 0;     // its own number for the question
+  uint32_t count = 0;
+  bool operator==(const AskCommunicatorIds&) const = default;
+};
+struct CommunicatorIds {
+  Incarnation incarnation;
+  uint64_t request = 0;
+  uint32_t first = 0;  // of `count` in a row; 0: there aren't that many left
+  bool operator==(const CommunicatorIds&) const = default;
+};
+
 }  // namespace message
 
 using Message =
     std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
                  message::AgentWelcome, message::Progress, message::Refused, message::View,
-                 message::Revoked, message::AllLeft, message::Segments, message::Ordering>;
+                 message::Revoked, message::AllLeft, message::Segments, message::Ordering,
+                 message::AskCommunicatorIds, message::CommunicatorIds>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);
