@@ -6,11 +6,12 @@
  * at the start, so that a fault that could still come never hides such a state: some other run has the
  * same state without it.) */
 
-/* Ops that some device launched by ticket before it launched this one. */
+/* Ops that some device launched by ticket before it launched this one. Without those that a member may
+ * complete alone: if nobody holds one when the sequencer dies, it's ticketed anew, behind what is held. */
 byte launched_before[OPS];
 
 inline note_order(r, x) {
-  launched_before[x] = launched_before[x] | (launched[r] & ~guessed[r])
+  launched_before[x] = launched_before[x] | (launched[r] & ~guessed[r] & ~buffers)
 }
 
 /* One order per device, taken from one order of all: the orders of all devices together have no cycle. */
@@ -43,15 +44,18 @@ inline check_one_order() {
   op = 0
 }
 
-/* Launched anywhere: complete on all members, or aborted on all of them. */
+/* Launched anywhere: complete on all members, or aborted on all of them. What is buffered may be complete
+ * on some and aborted on others. */
 #define IS_COMPLETE(r, x) HAS(complete[r], x)
+#define IS_OVER(r, x) HAS(buffers & GONE(r), x)
 #define IS_ABORTED(r, x) HAS(aborted[r] & ~complete[r], x)
 inline check_agreement() {
   op = 0;
   do
   :: op < OPS ->
      assert((!HAS(launched[0], op) && !HAS(launched[1], op) && !HAS(launched[2], op)) ||
-            ALL_MEMBERS(op, IS_COMPLETE) || ALL_MEMBERS(op, IS_ABORTED));
+            ALL_MEMBERS(op, IS_COMPLETE) || ALL_MEMBERS(op, IS_ABORTED) ||
+            ALL_MEMBERS(op, IS_OVER));
      op++
   :: else -> break
   od;

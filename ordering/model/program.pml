@@ -39,6 +39,8 @@ hidden byte everyone;            /* the ranks of the program */
 hidden byte scheduled;           /* ops that the certified schedule knows */
 
 hidden byte members[OPS];        /* ranks that take part in the op */
+hidden byte buffers;             /* ops that some member may complete before all are there */
+hidden byte needs[RANKS * OPS];  /* the members that must be there for the rank to complete the op */
 hidden byte earlier[OPS];        /* ops that stand before it in the certified schedule */
 hidden byte mine[RANKS];         /* ops that the rank takes part in */
 hidden byte items[RANKS];        /* how many items its host has */
@@ -84,6 +86,8 @@ c_code {
     ReadNumbers(&at, touches, sizeof(touches));
     ReadNumbers(&at, home, sizeof(home));
     ReadNumbers(&at, members, sizeof(members));
+    ReadNumbers(&at, &buffers, 1);
+    ReadNumbers(&at, needs, sizeof(needs));
     ReadNumbers(&at, earlier, sizeof(earlier));
     ReadNumbers(&at, mine, sizeof(mine));
     ReadNumbers(&at, items, sizeof(items));

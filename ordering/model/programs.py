@@ -3,13 +3,14 @@
 A program is one line: `r0 A/s0; G/s1 · r1 G/s0; A/s0`. Each rank's host issues its ops from left to
 right, each on a stream (s0 if none is named); `hsA` makes it wait until A is complete there; `G{X;Y}/s0`
 issues a group. Letters are ops on communicators of their own; an op's members are the ranks that name
-it. The certified schedule is alphabetical.
+it. The certified schedule is alphabetical. `alone r0 M`: r0 completes M without the others (it sends; or
+is a reduction's leaf); `root r0 M`: r0 does, and the others need r0 alone.
 """
 
 import itertools
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # As in program.pml.
 RANKS, OPS, STREAMS, NODES, ITEMS = 3, 6, 4, 2, 9
@@ -36,11 +37,14 @@ class Program:
     ranks: tuple                                   # of tuples of Item
     more_members: tuple = ()                       # pairs (op, rank): members that never issue the op
     unscheduled: frozenset = field(default=frozenset())
+    alone: tuple = ()                              # pairs (op, rank)
+    roots: tuple = ()                              # pairs (op, rank)
 
     def __str__(self):
         text = " · ".join(f"r{rank} " + "; ".join(str(item) for item in items)
                           for rank, items in enumerate(self.ranks))
-        text += "".join(f" · absent r{rank} {op}" for op, rank in self.more_members)
+        for word, pairs in (("absent", self.more_members), ("alone", self.alone), ("root", self.roots)):
+            text += "".join(f" · {word} r{rank} {op}" for op, rank in pairs)
         return text + "".join(f" · unscheduled {op}" for op in sorted(self.unscheduled))
 
     def ops(self):
@@ -51,6 +55,13 @@ class Program:
         members = {rank for rank, items in enumerate(self.ranks)
                    if any(op in item.issues for item in items)}
         return members | {rank for named, rank in self.more_members if named == op}
+
+    def needs(self, rank, op):
+        """The members that must be resident, or have been, for the rank to complete the op."""
+        roots = {root for named, root in self.roots if named == op}
+        if (op, rank) in self.alone or rank in roots:
+            return {rank}
+        return roots | {rank} if roots else self.members(op)
 
 
 _PART = re.compile(r"G\{(?P<group>[A-Z](?:;[A-Z])*)\}(?:/s(?P<gs>\d))?|hs(?P<wait>[A-Z])"
@@ -79,19 +90,20 @@ def _items(text):
 
 
 def parse(line):
-    ranks, absent, unscheduled = [], [], set()
+    ranks, pairs, unscheduled = [], {"absent": [], "alone": [], "root": []}, set()
     for part in re.split(r"\s*[·|]\s*", line.strip()):
         word, _, rest = part.partition(" ")
-        if word == "absent":
+        if word in pairs:
             rank, op = rest.split()
-            absent.append((op, int(rank[1:])))
+            pairs[word].append((op, int(rank[1:])))
         elif word == "unscheduled":
             unscheduled.update(rest.split())
         elif word == f"r{len(ranks)}":
             ranks.append(_items(rest))
         else:
             raise ValueError(f"expected r{len(ranks)}, not '{word}'")
-    return Program(tuple(ranks), tuple(absent), frozenset(unscheduled))
+    return Program(tuple(ranks), tuple(pairs["absent"]), frozenset(unscheduled), tuple(pairs["alone"]),
+                   tuple(pairs["root"]))
 
 
 def before_on_stream(items):
@@ -164,6 +176,9 @@ def table(program, limits, nodes=(0, 1, 2)):
             for n in range(NODES)]
     out += per_op((nodes[min(m)] if is_local else GLOBAL for m, is_local in zip(members, local)), GLOBAL)
     out += per_op(_mask(m) for m in members)
+    out += [_mask(index[op] for op, _ in program.alone + program.roots)]
+    for rank in range(RANKS):
+        out += per_op(_mask(program.needs(rank, op)) for op in ops)
     out += per_op(_mask(index[o] for o in ops[:i] if o not in program.unscheduled)
                   for i in range(len(ops)))
     out += [_mask(i for i, m in enumerate(members) if r in m) for r in range(RANKS)]
@@ -270,6 +285,23 @@ def _random_host(ops, rng):
         items.append(Item(tuple(parts), rng.randrange(3), tuple(waits)))
         issued += parts
     return tuple(items)
+
+
+def buffered(program, rng):
+    """The program with one op or more of which some members don't wait for the others."""
+    ops = program.ops()
+    alone, roots = [], []
+    for op in rng.sample(ops, rng.randint(1, len(ops))):
+        members = sorted(program.members(op))
+        some = rng.choice(members)
+        kind = rng.choice(("alone", "root", "reduce"))
+        if kind == "root":
+            roots.append((op, some))
+        elif kind == "alone":
+            alone.append((op, some))
+        else:
+            alone += [(op, rank) for rank in members if rank != some]
+    return replace(program, alone=tuple(alone), roots=tuple(roots))
 
 
 def random_programs(ranks, number_of_ops, number, seed):

@@ -6,7 +6,15 @@
 
 /* --- tickets -------------------------------------------------------------------------------------- */
 
+#ifdef COMPLETE_IS_ABSENT
+/* Breaks: r0 M - r1 M; hsM; A - r2 A where r0 sends M. r0 has launched and completed M by the schedule, and
+ * after the fence r1 waits for r0 to announce it. Without a schedule: r0 M - r1 M, where the sequencer dies
+ * when r0 has launched M by its ticket and r1 hasn't. */
 #define READY(r, x) (PRESENT(r, x) && HAS(entered, r))
+#else
+#define READY(r, x) (PRESENT_OR_PASSED(r, x) && HAS(entered, r))
+#endif
+#define ANY_PRESENT(x) (PRESENT(0, x) || PRESENT(1, x) || PRESENT(2, x))
 
 #ifdef GROUP_AS_UNIT
 /* Breaks: r0 G{X;Y}/s0; Z/s1 - r1 X; Z; Y. Y can't be present on r1 before Z is complete, and X, which
@@ -32,8 +40,9 @@
 #define GETS_TICKET(x)                                               \
   d_step {                                                           \
     members[x] != 0 && !HAS(ticketed | refused, x) && !IS_OWED(x) && \
+        ANY_PRESENT(x) &&                                            \
         ((phase == ANNOUNCED && MAY_BE_TICKETED(x)) ||               \
-         (old_lives && ALL_MEMBERS(x, PRESENT))) ->                  \
+         (old_lives && ALL_MEMBERS(x, PRESENT_OR_PASSED))) ->        \
     ticketed = ticketed | BIT(x);                                    \
     append(home[x], x);                                              \
     printf("ticket for op%d in epoch %d\n", x, epoch)                \
@@ -81,10 +90,15 @@ end:
    (issued[r] & ~launched[r]) != 0)
 #define CALLS_FOR_FENCE(x) (MISSES_HEAD(0, x) || MISSES_HEAD(1, x) || MISSES_HEAD(2, x))
 #else
-/* Some op is present on all its members and not launched on at least one: it could run and doesn't. A
- * missing head alone is no reason, since timing makes almost every program show that. */
-#define CALLS_FOR_FENCE(x) \
-  (members[x] != 0 && ALL_MEMBERS(x, PRESENT) && !ALL_MEMBERS(x, IS_LAUNCHED))
+/* Some op is present on all its members, or complete, and not launched on at least one: it could run and
+ * doesn't. A missing head alone is no reason, since timing makes almost every program show that. */
+#ifdef COMPLETE_HIDES_FROM_FENCE
+/* Breaks: r0 M - r1 M; hsM; A - r2 A where r0 sends M and is done. On r1 it isn't M's turn before A's. */
+#define COULD_RUN(x) ALL_MEMBERS(x, PRESENT)
+#else
+#define COULD_RUN(x) ALL_MEMBERS(x, PRESENT_OR_PASSED)
+#endif
+#define CALLS_FOR_FENCE(x) (members[x] != 0 && COULD_RUN(x) && !ALL_MEMBERS(x, IS_LAUNCHED))
 #endif
 
 #define NOTHING_GUESSED(r) ((guessed[r] & ~GONE(r)) == 0)

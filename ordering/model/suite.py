@@ -1,6 +1,8 @@
 """What is checked: programs with limits for the protocol, and for each broken variant what breaks it."""
 
+import dataclasses
 import itertools
+import random
 from dataclasses import dataclass
 
 import programs
@@ -43,6 +45,19 @@ OTHERS = [
     "r0 B/s0; C/s1 · r1 C/s0; B/s1 · absent r0 A · absent r1 A",  # an entry that nobody issues any more
 ]
 
+# Ops that a member completes before the others have come: a send, a broadcast's root, a reduction's leaf.
+EARLY = [
+    "r0 M · r1 M; hsM; A · r2 A · alone r0 M",
+    "r0 M/s0; A/s1 · r1 M/s1; hsM; A/s0 · alone r0 M",
+    "r0 A/s0; M/s1 · r1 M/s1; A/s0 · alone r0 M",
+    "r0 M; N; A · r1 A; N/s1; M/s1 · alone r0 M · alone r0 N",
+    "r0 B; A/s1 · r1 B/s0; A/s1 · r2 A/s0; hsA; B/s1 · root r0 B",
+    "r0 R; A/s1 · r1 A; R · r2 R/s0; A/s1 · alone r1 R · alone r2 R",
+    "r0 A; M · r1 M; hsM; A · alone r0 M · unscheduled A",
+]
+# No schedule completes it under rendezvous; buffering may.
+THANKS_TO_BUFFERS = "r0 M; N · r1 N; M · alone r0 M · alone r1 N"
+
 # Not completable: they end by an abort that all ranks agree on.
 HOPELESS = [
     "r0 A; hsA; B · r1 B; hsB; A",
@@ -74,11 +89,15 @@ def quick():
     yield case(LOCAL, FIRST_TWO_TOGETHER, slots=2, crashes=1)
     yield case(RUN_AHEAD, slots=2, run_ahead=2)
     yield case(RUN_AHEAD, slots=1, run_ahead=2, crashes=1)
+    for line in EARLY + [THANKS_TO_BUFFERS]:
+        yield case(line, slots=1, crashes=1)
+        yield case(line, slots=2, crashes=1)
+        yield case(line, slots=3, fences=1)
 
 
 def thorough():
     """By hand: the same programs with every fault at once."""
-    for line in HISTORIC + OTHERS + HOPELESS:
+    for line in HISTORIC + OTHERS + HOPELESS + EARLY + [THANKS_TO_BUFFERS]:
         for slots in (1, 2, 3):
             yield case(line, slots=slots, crashes=2, lessons=1, hesitate=1)
     for line in RINGS + [LOCAL]:
@@ -102,11 +121,21 @@ def sampled(shape, number, limits, nodes=ONE_NODE_EACH):
         yield Case(program, limits, nodes)
 
 
+def buffered(cases):
+    """The same cases, each with some ops that members complete early, the same ones each time."""
+    rng = random.Random(1)
+    for each in cases:
+        yield dataclasses.replace(each, program=programs.buffered(each.program, rng))
+
+
 def quick_families():
     limits = Limits(slots=2)
     yield f"each 100th of 2 ranks x 3 ops, {limits}", itertools.islice(exhaustive(limits), 0, None, 100)
+    yield (f"each 100th of 2 ranks x 3 ops, buffered, {limits}",
+           buffered(itertools.islice(exhaustive(limits), 50, None, 100)))
     for limits in (Limits(slots=1, crashes=1), Limits(slots=2)):
         yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 40, limits)
+        yield f"random, 3 ranks x 3 ops, buffered, {limits}", buffered(sampled((3, 3), 40, limits))
         yield (f"random, 3 ranks x 3 ops, r0 and r1 on one node, {limits}",
                sampled((3, 3), 20, limits, FIRST_TWO_TOGETHER))
 
@@ -116,12 +145,16 @@ def families():
                    Limits(slots=2, crashes=1), Limits(slots=2, adaptive=0, crashes=1),
                    Limits(slots=2, lessons=1), Limits(slots=2, fences=0, hesitate=1)):
         yield f"all of 2 ranks x 3 ops, {limits}", exhaustive(limits)
+    for limits in (Limits(slots=1, crashes=1), Limits(slots=2), Limits(slots=3),
+                   Limits(slots=2, crashes=1), Limits(slots=2, lessons=1)):
+        yield f"all of 2 ranks x 3 ops, buffered, {limits}", buffered(exhaustive(limits))
     for limits in (Limits(slots=1, crashes=1), Limits(slots=2)):
         yield f"all of 2 ranks x 3 ops that can't complete, {limits}", exhaustive(limits, False)
     for limits in (Limits(slots=1, crashes=1), Limits(slots=2), Limits(slots=3),
                    Limits(slots=2, fences=0, crashes=1)):
         yield f"random, 2 ranks x 4 ops, {limits}", sampled((2, 4), 300, limits)
         yield f"random, 3 ranks x 3 ops, {limits}", sampled((3, 3), 300, limits)
+        yield f"random, 3 ranks x 3 ops, buffered, {limits}", buffered(sampled((3, 3), 300, limits))
         yield (f"random, 3 ranks x 3 ops, r0 and r1 on one node, {limits}",
                sampled((3, 3), 300, limits, FIRST_TWO_TOGETHER))
 
@@ -138,5 +171,7 @@ BROKEN = {
     "NEW_BEFORE_OLD": [case(CROSSED, slots=1, crashes=1)],
     "FENCE_ON_MISSING_HEAD": [case(HISTORIC[3], fences=0)],
     "ABORT_IN_PIECES": [case(HOPELESS[-1])],
+    "COMPLETE_IS_ABSENT": [case(EARLY[0], fences=0), case("r0 M · r1 M · alone r0 M", slots=1, crashes=1)],
+    "COMPLETE_HIDES_FROM_FENCE": [case(EARLY[0], fences=0)],
     "END_IS_WRONG": [case(HISTORIC[0])],
 }
