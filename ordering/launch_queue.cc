@@ -43,6 +43,7 @@ void LaunchQueue::Handle(const Issue& issue) {
   stream.unlaunched.push_back(op.id);
   ++unlaunched_;
   ++progress_;
+  if (!Synchronizes(issue.signature)) lane.buffers = true;
   if (certified_ && lane.scheduled) ++ahead_;
   const auto [entry, is_new] = ops_.emplace(op.id, std::move(op));
   PHX_CHECK_MSG(is_new, "an id was used twice");
@@ -79,7 +80,8 @@ void LaunchQueue::Handle(const Completed& completed) {
   const auto found = ops_.find(completed.id);
   if (found == ops_.end()) return;
   const Op& op = found->second;
-  if (op.reported && !op.ticketed) Send(Done{op.name});
+  const bool owed = !certified_ && !Synchronizes(op.signature);
+  if (op.reported && !op.ticketed && !owed) Send(Done{op.name});
   Forget(completed.id);
   ReportClear();
   Advance();
@@ -168,10 +170,14 @@ void LaunchQueue::AdvanceSchedule() {
 
 // Whether the cursor's entry is done with: launched before, by ticket or now.
 bool LaunchQueue::PassesEntry() {
-  const LaneState& lane = lanes_[run_.next().lane];
+  LaneState& lane = lanes_[run_.next().lane];
   if (lane.cursor == lane.next) return false;  // not issued
   Op* op = Find({lane.lane, lane.cursor});
-  if (op == nullptr || op->launched || op->ticketed) return true;
+  if (op == nullptr || op->launched || op->ticketed) {
+    KeepLaunched(run_.next().lane);
+    lane.first = lane.cursor + 1;
+    return true;
+  }
   if (HashOf(op->signature) != run_.next().hash) return false;
   if (!slots_.SpeculationFits(op->stream, op->beside)) return false;
   // A deferred operation has left a wait in its place on the user's stream, so it can go to the

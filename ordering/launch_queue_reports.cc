@@ -1,4 +1,5 @@
 // What the launch queue says of itself to its node.
+#include <algorithm>
 #include <utility>
 
 #include "ordering/launch_queue.h"
@@ -13,6 +14,30 @@ void LaunchQueue::ReportPresent(Op* op) {
   if (op->reported || op->ticketed) return;
   op->reported = true;
   Send(Present{op->name, op->signature, op->launched, settings_.rank});
+}
+
+void LaunchQueue::ReportPassed() {
+  std::vector<std::vector<uint64_t>> incomplete(lanes_.size());
+  for (const auto& [id, op] : ops_) incomplete[op.lane].push_back(op.name.sequence);
+  Passed passed;
+  passed.rank = settings_.rank;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const LaneState& lane = lanes_[i];
+    if (!lane.buffers) continue;
+    Passed::OfLane of_lane;
+    of_lane.lane = lane.lane;
+    of_lane.below = incomplete[i].empty() ? lane.next : incomplete[i].front();
+    for (size_t at = 1; at <= incomplete[i].size(); ++at) {
+      const uint64_t end = at < incomplete[i].size() ? incomplete[i][at] : lane.next;
+      for (uint64_t sequence = incomplete[i][at - 1] + 1; sequence < end; ++sequence) {
+        of_lane.beyond.push_back(sequence);
+      }
+    }
+    if (of_lane.below == 0 && of_lane.beyond.empty()) continue;
+    of_lane.launched = lane.launched;
+    passed.lanes.push_back(std::move(of_lane));
+  }
+  if (!passed.lanes.empty()) Send(std::move(passed));
 }
 
 void LaunchQueue::ReportClear() {
@@ -42,10 +67,23 @@ void LaunchQueue::ReportStall() {
   if (!waits || progress() != seen_progress_) {
     seen_progress_ = progress();
     progress_since_ns_ = now_ns_;
-  } else if (now_ns_ - progress_since_ns_ >= settings_.stall_ns) {
-    progress_since_ns_ = now_ns_;
-    Send(Stalled{settings_.rank});
   }
+  const bool stalled = now_ns_ - progress_since_ns_ >= settings_.stall_ns || HasOverdue();
+  if (!stalled || now_ns_ - stalled_ns_ < settings_.stall_ns) return;
+  stalled_ns_ = now_ns_;
+  Send(Stalled{settings_.rank});
+}
+
+// Others may have completed it, and so have nothing to report that would show it to be late.
+bool LaunchQueue::IsOverdue(const Op& op) const {
+  return certified_ && op.present && !op.launched && !op.ticketed && !Synchronizes(op.signature) &&
+         now_ns_ - op.present_since_ns >= settings_.stall_ns;
+}
+
+bool LaunchQueue::HasOverdue() const {
+  return certified_ && unlaunched_ > 0 &&
+         std::any_of(ops_.begin(), ops_.end(),
+                     [this](const auto& item) { return IsOverdue(item.second); });
 }
 
 RankSnapshot LaunchQueue::TakeSnapshot() {
@@ -56,8 +94,8 @@ RankSnapshot LaunchQueue::TakeSnapshot() {
   snapshot.device_held = DeviceIsHeld();
   for (const auto& [id, op] : ops_) {
     const bool launched = op.launched && !(op.launched_into_hold && snapshot.device_held);
-    snapshot.ops.push_back(
-        {op.name, op.signature, op.stream, op.unit, op.present, launched, op.call_site});
+    snapshot.ops.push_back({op.name, op.signature, op.stream, op.unit, op.present, launched,
+                            op.call_site, IsOverdue(op)});
   }
   for (const auto& [index, thread] : threads_) {
     ThreadView view{thread.state, {}, thread.waits.device_wide};

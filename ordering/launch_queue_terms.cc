@@ -1,4 +1,6 @@
 // The launch queue's answers to its node: tickets, and the changes of term.
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "base/check.h"
@@ -36,7 +38,7 @@ void LaunchQueue::On(const Certify& certify) {
   for (const Schedule::Base& base : certify.schedule->bases) {
     LaneState& lane = lanes_[LaneOf(base.lane)];
     lane.scheduled = true;
-    lane.base = lane.cursor = base.sequence;
+    lane.base = lane.first = lane.cursor = base.sequence;
     ahead_ += lane.next - base.sequence;
   }
   std::vector<CertifiedRun::Entry> entries;
@@ -44,6 +46,7 @@ void LaunchQueue::On(const Certify& certify) {
     const uint32_t lane = LaneOf(entry.lane);
     entries.push_back({lane, HashOf(entry.signature), entry.signature});
     lanes_[lane].hashes.push_back(entries.back().hash);
+    if (!Synchronizes(entry.signature)) lanes_[lane].buffers = true;
   }
   run_.Begin(std::move(entries));
   for (auto& [id, op] : ops_) {
@@ -71,7 +74,7 @@ void LaunchQueue::On(const Question& /*question*/) {
     }
   }
   for (const auto& verdict : verdicts_) Send(Refused{verdict});
-  // Presents go before, so that none of them can arrive after Resume.
+  // Presents and Passed go before, so that none of them can arrive after Resume.
   EnterAnnounced();
   Send(std::move(held));
 }
@@ -123,17 +126,36 @@ void LaunchQueue::EnterAnnounced() {
   diverged_ = false;
   ahead_ = 0;
   Spill();
-  for (LaneState& lane : lanes_) {
-    lane.scheduled = false;
-    lane.hashes.clear();
+  for (uint32_t i = 0; i < lanes_.size(); ++i) {
+    if (!std::exchange(lanes_[i].scheduled, false)) continue;
+    KeepLaunched(i);
+    lanes_[i].hashes.clear();
   }
   for (auto& [id, op] : ops_) {
     op.reported = false;
     if (op.present) ReportPresent(&op);
   }
+  ReportPassed();
   clear_sent_ = false;
   ReportClear();
   fast_ = false;
+}
+
+// What the schedule has launched, for members that come later and may mean something else. They
+// have seen the same schedules, so few are needed.
+void LaunchQueue::KeepLaunched(uint32_t index) {
+  constexpr size_t kMost = 8;
+  LaneState& lane = lanes_[index];
+  if (!lane.buffers || lane.first >= lane.cursor) return;
+  Passed::Launched launched{lane.first, lane.cursor, {}};
+  for (const CertifiedRun::Entry& entry : run_.entries()) {
+    if (entry.lane == index) launched.entries.push_back(entry.signature);
+  }
+  const uint64_t turn = (lane.first - lane.base) % launched.entries.size();
+  std::rotate(launched.entries.begin(), launched.entries.begin() + static_cast<ptrdiff_t>(turn),
+              launched.entries.end());
+  lane.launched.push_back(std::move(launched));
+  if (lane.launched.size() > kMost) lane.launched.erase(lane.launched.begin());
 }
 
 // Moves the operations of the certified path among the others.

@@ -72,9 +72,44 @@ void NodeAggregator::On(int rank, const Present& present) {
   Settle(present.op, &merge);
 }
 
-// Acts on an operation that all members on this node are present for.
+Ranks NodeAggregator::MembersHere(const Lane& lane) const {
+  Ranks here;
+  for (const int rank : ranks_) {
+    if (roster_->IsMember(lane, rank)) here.push_back(rank);
+  }
+  return here;
+}
+
+// Whether each member on this node is present for the operation, or has completed it.
+bool NodeAggregator::IsThere(const OpName& op, const Merge& merge) const {
+  if (static_cast<int>(merge.present.size()) == roster_->CountOn(op.lane, settings_.node)) {
+    return true;
+  }
+  if (!passed_.Knows(op.lane)) return false;
+  const Ranks members = MembersHere(op.lane);
+  return std::all_of(members.begin(), members.end(), [&](int rank) {
+    return passed_.Has(rank, op) ||
+           std::find(merge.present.begin(), merge.present.end(), rank) != merge.present.end();
+  });
+}
+
+void NodeAggregator::SettleLane(const Lane& lane) {
+  std::vector<OpName> waiting;
+  for (auto at = merges_.lower_bound({lane, 0}); at != merges_.end() && at->first.lane == lane;
+       ++at) {
+    if (!at->second.sent) waiting.push_back(at->first);
+  }
+  for (const OpName& op : waiting) Settle(op, &merges_.at(op));
+}
+
+// Acts on an operation for which all members on this node are there.
 void NodeAggregator::Settle(const OpName& op, Merge* merge) {
-  if (static_cast<int>(merge->present.size()) < roster_->CountOn(op.lane, settings_.node)) return;
+  const std::optional<Party> launched = passed_.LaunchedAs(op);
+  if (launched.has_value() && launched->signature != merge->first.signature) {
+    SendUp(Disagreement{op, *launched, merge->first});
+    return;
+  }
+  if (!IsThere(op, *merge)) return;
   if (!IsLocal(op.lane) || certified_) {
     merge->sent = true;
     SendUp(Present{op, merge->first.signature, merge->launched, merge->first.rank});
@@ -107,6 +142,19 @@ void NodeAggregator::On(int rank, const Held& held) {
     if (number.local == 0) global.tickets.push_back({number, {}, op});
   }
   SendUp(std::move(global));
+}
+
+void NodeAggregator::On(int rank, const Passed& passed) {
+  passed_.Add(rank, passed);
+  Passed all;
+  all.rank = rank;
+  for (const Passed::OfLane& of_lane : passed.lanes) {
+    SettleLane(of_lane.lane);
+    if (IsLocal(of_lane.lane)) continue;
+    std::optional<Passed::OfLane> of_all = passed_.OfAll(of_lane.lane, MembersHere(of_lane.lane));
+    if (of_all.has_value()) all.lanes.push_back(*std::move(of_all));
+  }
+  if (!all.lanes.empty()) SendUp(std::move(all));
 }
 
 // --- from the sequencer
@@ -200,6 +248,7 @@ void NodeAggregator::PassTicket(const TicketNumber& number, const OpName& op) {
 void NodeAggregator::EnterTerm() {
   certified_ = false;
   merges_.clear();
+  passed_.Clear();
   clear_.clear();
   log_ = {};
 }

@@ -10,6 +10,20 @@ namespace {
 
 constexpr size_t kMostIterations = 64;
 
+bool IsOverdueIn(const RankSnapshot& snapshot, const OpName& op) {
+  return std::any_of(snapshot.ops.begin(), snapshot.ops.end(),
+                     [&](const OpView& view) { return view.name == op && view.overdue; });
+}
+
+bool WasPresent(const RankSnapshot& snapshot, const OpName& op) {
+  for (const OpView& view : snapshot.ops) {
+    if (view.name == op) return view.present;
+  }
+  return std::any_of(snapshot.issued.begin(), snapshot.issued.end(), [&](const auto& issued) {
+    return issued.lane == op.lane && issued.next > op.sequence;
+  });
+}
+
 }  // namespace
 
 Sequencer::Sequencer(const SequencerSettings& settings, const Roster* roster)
@@ -54,6 +68,7 @@ void Sequencer::On(int node, const Present& present) {
     ConcludeWith(ExplainMismatch(present.op, pending.first, party));
     return;
   }
+  if (IsLaunchedOtherwise(present.op, party)) return;
   if (!pending.nodes.insert(node).second) return;
   pending.launched = pending.launched && present.launched;
   if (asking_ || !IsPresentEverywhere(present.op, pending)) return;
@@ -72,7 +87,39 @@ void Sequencer::On(int node, const Done& done) {
 }
 
 bool Sequencer::IsPresentEverywhere(const OpName& op, const Pending& pending) const {
-  return pending.nodes.size() == roster_->NodeCountOf(op.lane);
+  if (pending.nodes.size() == roster_->NodeCountOf(op.lane)) return true;
+  if (!passed_.Knows(op.lane)) return false;
+  const Ranks nodes = roster_->NodesOf(op.lane);
+  return std::all_of(nodes.begin(), nodes.end(), [&](int node) {
+    return pending.nodes.contains(node) || passed_.Has(node, op);
+  });
+}
+
+// Completed counts as present, so what waits in these lanes may be ready now.
+void Sequencer::On(int node, const Passed& passed) {
+  passed_.Add(node, passed);
+  std::vector<std::pair<OpName, Party>> waiting;
+  for (const Passed::OfLane& of_lane : passed.lanes) {
+    for (auto at = pending_.lower_bound({of_lane.lane, 0});
+         at != pending_.end() && at->first.lane == of_lane.lane; ++at) {
+      waiting.emplace_back(at->first, at->second.first);
+    }
+  }
+  for (const auto& [op, party] : waiting) {
+    const auto found = pending_.find(op);
+    if (found == pending_.end() || IsLaunchedOtherwise(op, party)) continue;
+    if (!asking_ && !certified_ && IsPresentEverywhere(op, found->second)) {
+      IssueTicket(op, party.signature);
+    }
+  }
+}
+
+// A member has completed, by the schedule, something else than what this one announces.
+bool Sequencer::IsLaunchedOtherwise(const OpName& op, const Party& party) {
+  const std::optional<Party> launched = passed_.LaunchedAs(op);
+  if (!launched.has_value() || launched->signature == party.signature) return false;
+  ConcludeWith(ExplainMismatch(OpName(op), *launched, Party(party)));
+  return true;
 }
 
 void Sequencer::IssueTicket(OpName op, Signature signature) {
@@ -122,13 +169,8 @@ void Sequencer::BeginSchedule(Schedule schedule) {
             Certify{std::make_shared<const Schedule>(std::move(schedule))});
 }
 
-// Whether it may be launched by, and all operations that wait would find their place in it.
+// Whether all operations that wait would find their place in it.
 bool Sequencer::Foresees(const Schedule& schedule) const {
-  const auto may_be_speculated = [this](const Schedule::Entry& entry) {
-    return settings_.complete_together || Synchronizes(entry.signature);
-  };
-  if (!std::all_of(schedule.entries.begin(), schedule.entries.end(), may_be_speculated))
-    return false;
   return std::all_of(pending_.begin(), pending_.end(), [&](const auto& item) {
     return std::any_of(schedule.bases.begin(), schedule.bases.end(), [&](const auto& base) {
       return base.lane == item.first.lane && base.sequence <= item.first.sequence;
@@ -150,6 +192,7 @@ void Sequencer::BeginFence() {
 void Sequencer::EnterTerm(const Term& term, const OrderBody& body) {
   term_ = term;
   pending_.clear();
+  passed_.Clear();
   clear_.clear();
   learner_.Clear();
   TellAll(body);
@@ -190,8 +233,14 @@ void Sequencer::On(int /*node*/, const Disagreement& disagreement) {
   ConcludeWith(ExplainMismatch(disagreement.op, disagreement.left, disagreement.right));
 }
 
-void Sequencer::On(int /*node*/, const Stalled& /*stalled*/) {
+// One inquiry serves all ranks that stall during it. Who does so twice has waited long enough for
+// its end.
+void Sequencer::On(int /*node*/, const Stalled& stalled) {
+  if (collecting_ && stalled_.insert(stalled.rank).second) return;
+  collecting_ = true;
+  stalled_ = {stalled.rank};
   before_.clear();
+  asked_in_ = term_;
   AskAll();
 }
 
@@ -214,10 +263,31 @@ void Sequencer::On(int /*node*/, const SnapshotPart& part) {
   const bool moved = std::any_of(parts_.begin(), parts_.end(), [this](const auto& item) {
     return before_.at(item.first).progress != item.second.progress;
   });
+  collecting_ = false;
   ++round_;  // what comes late is of no interest
+  if (certified_ && asked_in_ == term_ && IsLate()) {
+    BeginFence();
+    return;
+  }
   if (moved) return;
   std::optional<Explanation> explanation = Explain(*roster_, parts_);
   if (explanation.has_value()) ConcludeWith(*std::move(explanation));
+}
+
+// Whether some rank doesn't launch what has been, or is, present on all the others: it isn't its
+// turn there, and those that have completed it have nothing to report.
+bool Sequencer::IsLate() const {
+  for (const auto& [rank, snapshot] : parts_) {
+    for (const OpView& view : snapshot.ops) {
+      if (!view.overdue || !IsOverdueIn(before_.at(rank), view.name)) continue;
+      const Ranks members = roster_->MembersOf(view.name.lane);
+      if (std::all_of(members.begin(), members.end(),
+                      [&](int member) { return WasPresent(parts_.at(member), view.name); })) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 void Sequencer::On(int /*node*/, const Refused& refused) { ConcludeWith(*refused.explanation); }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -119,6 +120,7 @@ class Reader {
     to->unit = from.unit();
     to->present = from.present();
     to->launched = from.launched();
+    to->overdue = from.overdue();
     return ReadText(from.call_site(), &to->call_site);
   }
   absl::Status Read(const wire::ThreadView& from, ThreadView* to) {
@@ -136,6 +138,30 @@ class Reader {
     PHX_RETURN_IF_ERROR(ReadAll(from.ops(), &snapshot.ops));
     PHX_RETURN_IF_ERROR(ReadAll(from.threads(), &snapshot.threads));
     return ReadAll(from.issued(), &snapshot.issued);
+  }
+  absl::Status Read(const wire::PassedOfLane& from, Passed::OfLane* to) {
+    OpName below;
+    PHX_RETURN_IF_ERROR(Read(*from.below(), &below));
+    to->lane = below.lane;
+    to->below = below.sequence;
+    if (from.beyond() != nullptr) {
+      PHX_RETURN_IF_ERROR(Spend(from.beyond()->size()));
+      to->beyond.assign(from.beyond()->begin(), from.beyond()->end());
+      if (!std::is_sorted(to->beyond.begin(), to->beyond.end())) {
+        return Malformed("operations that aren't in order");
+      }
+    }
+    return ReadAll(from.launched(), &to->launched);
+  }
+  absl::Status Read(const wire::LaunchedOfLane& from, Passed::Launched* to) {
+    to->first = from.first();
+    to->until = from.until();
+    if (from.entries()->size() == 0) return Malformed("a schedule without entries");
+    return ReadAll(from.entries(), &to->entries);
+  }
+  absl::Status Read(const wire::Passed& from, Passed* to) {
+    PHX_RETURN_IF_ERROR(ReadRank(from.rank(), &to->rank));
+    return ReadAll(from.lanes(), &to->lanes);
   }
   absl::Status Read(const wire::NewCommunicator& from, NewCommunicator* to) {
     PHX_RETURN_IF_ERROR(ReadId(from.id(), &to->id));
@@ -335,6 +361,8 @@ absl::StatusOr<Uplink> DecodeUplink(absl::string_view bytes) {
       return TakeReport<SnapshotPart>(envelope, *envelope.body_as_SnapshotPart());
     case wire::Body_Refused:
       return TakeReport<Refused>(envelope, *envelope.body_as_Refused());
+    case wire::Body_Passed:
+      return TakeReport<Passed>(envelope, *envelope.body_as_Passed());
     case wire::Body_NewCommunicator:
       return Take<NewCommunicator>(*envelope.body_as_NewCommunicator());
     case wire::Body_NONE:
@@ -380,6 +408,7 @@ absl::StatusOr<Downlink> DecodeDownlink(absl::string_view bytes) {
     case wire::Body_SnapshotPart:
     case wire::Body_NewCommunicator:
     case wire::Body_Refused:
+    case wire::Body_Passed:
       break;
   }
   return Malformed("its kind doesn't go down");

@@ -52,7 +52,20 @@ Offset<wire::OpView> BuildOpView(FlatBufferBuilder& builder, const OpView& view)
   const wire::Signature signature = Pack(view.signature);
   const auto call_site = Text(builder, view.call_site);
   return wire::CreateOpView(builder, &op, &signature, view.stream, view.unit, view.present,
-                            view.launched, call_site);
+                            view.launched, call_site, view.overdue);
+}
+
+Offset<wire::PassedOfLane> BuildPassed(FlatBufferBuilder& builder, const Passed::OfLane& passed) {
+  const wire::Op below = Pack(OpName{passed.lane, passed.below});
+  const auto beyond = builder.CreateVector(passed.beyond);
+  std::vector<Offset<wire::LaunchedOfLane>> launched;
+  launched.reserve(passed.launched.size());
+  for (const Passed::Launched& some : passed.launched) {
+    const auto entries = PackAll(builder, some.entries);
+    launched.push_back(wire::CreateLaunchedOfLane(builder, some.first, some.until, entries));
+  }
+  const auto launched_vector = builder.CreateVector(launched);
+  return wire::CreatePassedOfLane(builder, &below, beyond, launched_vector);
 }
 
 Offset<wire::ThreadView> BuildThreadView(FlatBufferBuilder& builder, const ThreadView& view) {
@@ -169,6 +182,12 @@ struct Encoder {
   }
   auto operator()(const Refused& refused) {
     return wire::CreateRefused(builder, BuildExplanation(builder, *refused.explanation));
+  }
+  auto operator()(const Passed& passed) {
+    std::vector<Offset<wire::PassedOfLane>> lanes;
+    lanes.reserve(passed.lanes.size());
+    for (const Passed::OfLane& lane : passed.lanes) lanes.push_back(BuildPassed(builder, lane));
+    return wire::CreatePassed(builder, passed.rank, builder.CreateVector(lanes));
   }
   auto operator()(const NewCommunicator& communicator) {
     const auto members = builder.CreateVector(communicator.members);

@@ -160,6 +160,13 @@ class Registry::ReportCheck {
   absl::Status operator()(const Stalled& stalled) const {
     return registry_.CheckVoice(speaker_, stalled.rank);
   }
+  absl::Status operator()(const Passed& passed) const {
+    PHX_RETURN_IF_ERROR(registry_.CheckVoice(speaker_, passed.rank));
+    for (const Passed::OfLane& lane : passed.lanes) {
+      PHX_RETURN_IF_ERROR(registry_.CheckPart(speaker_, lane.lane));
+    }
+    return absl::OkStatus();
+  }
   absl::Status operator()(const SnapshotPart& part) const {
     const RankSnapshot& snapshot = part.snapshot;
     PHX_RETURN_IF_ERROR(registry_.CheckVoice(speaker_, snapshot.rank));

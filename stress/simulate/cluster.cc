@@ -20,7 +20,6 @@ ordering::SequencerSettings SettingsOfSequencer(const ClusterSettings& settings)
   ordering::SequencerSettings result;
   result.adaptive = settings.adaptive;
   result.fewest_slots = settings.slots;
-  result.complete_together = true;  // as simulated devices do
   result.longest_iteration = settings.longest_iteration;
   return result;
 }

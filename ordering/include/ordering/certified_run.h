@@ -45,6 +45,7 @@ class CertifiedRun {
   // A rank may have no part in a schedule.
   bool has_entries() const { return !entries_.empty(); }
   const Entry& entry(uint32_t index) const { return entries_[index]; }
+  const std::vector<Entry>& entries() const { return entries_; }
   const Entry& next() const { return entries_[cursor_]; }
   void Advance() {
     if (++cursor_ == entries_.size()) cursor_ = 0;

@@ -129,12 +129,15 @@ class LaunchQueue {
  private:
   struct LaneState {
     Lane lane;
-    uint64_t next = 0;  // sequence of the operation that is issued next
+    uint64_t next = 0;     // sequence of the operation that is issued next
+    bool buffers = false;  // members complete some of its operations apart
     // While certified and scheduled:
     bool scheduled = false;
     uint64_t base = 0;             // sequence of the schedule's first
+    uint64_t first = 0;            // of those that the schedule itself launched, without a gap
     uint64_t cursor = 0;           // sequence of its next entry that isn't passed
     std::vector<uint64_t> hashes;  // of its entries in one round
+    std::vector<Passed::Launched> launched;  // by schedules before that, if the lane buffers
   };
   struct Op {
     uint64_t id = 0;
@@ -194,11 +197,15 @@ class LaunchQueue {
   void EnterAnnounced();
   void Spill();
   void ReportPresent(Op* op);
+  void KeepLaunched(uint32_t lane);
+  void ReportPassed();
   void ReportClear();
   void ReportLongPresent();
   void ReportStall();
   void Send(ReportBody body);
 
+  bool IsOverdue(const Op& op) const;
+  bool HasOverdue() const;
   Op* Find(const OpName& name);
   bool DeviceIsHeld() const;
   RankSnapshot TakeSnapshot();
@@ -231,6 +238,7 @@ class LaunchQueue {
   uint64_t run_completions_ = 0;
   uint64_t seen_progress_ = 0;  // at progress_since_ns_
   int64_t progress_since_ns_ = 0;
+  int64_t stalled_ns_ = 0;           // when it was said last
   uint64_t must_wait_progress_ = 0;  // as MustWait() saw it at must_wait_since_ns_
   int64_t must_wait_since_ns_ = 0;
   uint64_t marked_position_ = 0;  // of run_ at marked_ns_

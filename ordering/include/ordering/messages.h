@@ -67,7 +67,8 @@ struct Present {
   bool launched = false;  // on all for whom this speaks
   int rank = -1;
 };
-// The operation is complete, which takes back a Present of this term.
+// The operation is complete, which takes back a Present of this term. In an announced term only if
+// no member completes it before all have launched it, so that nobody waits for a ticket.
 struct Done {
   OpName op;
 };
@@ -107,8 +108,28 @@ struct Refused {
   std::shared_ptr<const Explanation> explanation;
 };
 
+// What is complete here, of lanes whose members complete operations apart: said on entering an
+// announced term. There, completed counts as present: another member may still wait for its ticket.
+struct Passed {
+  // Operations of a lane from `first` up to `until` that a schedule has launched, so that nobody
+  // has compared their signatures: these, over and over.
+  struct Launched {
+    uint64_t first = 0;
+    uint64_t until = 0;
+    std::vector<Signature> entries;
+  };
+  struct OfLane {
+    Lane lane;
+    uint64_t below = 0;            // all operations before this one are complete
+    std::vector<uint64_t> beyond;  // others that are, ascending
+    std::vector<Launched> launched;
+  };
+  std::vector<OfLane> lanes;
+  int rank = -1;  // a node names one of its ranks, and says what is complete on all of them
+};
+
 using ReportBody = std::variant<Present, Done, Diverged, Clear, Held, LocalTickets, Disagreement,
-                                Stalled, SnapshotPart, Refused>;
+                                Stalled, SnapshotPart, Refused, Passed>;
 struct Report {
   Term term;
   ReportBody body;

@@ -14,6 +14,7 @@
 
 #include "absl/container/btree_map.h"
 #include "ordering/messages.h"
+#include "ordering/passed_lanes.h"
 #include "ordering/roster.h"
 
 namespace phalanx::ordering {
@@ -67,6 +68,7 @@ class NodeAggregator {
   void On(int rank, const Done& done);
   void On(int rank, const Clear& clear);
   void On(int rank, const Held& held);
+  void On(int rank, const Passed& passed);
   template <typename Body>
   void On(int /*rank*/, const Body& body) {  // what isn't merged
     SendUp(body);
@@ -83,6 +85,9 @@ class NodeAggregator {
 
   bool IsLocal(const Lane& lane) const;
   void Settle(const OpName& op, Merge* merge);
+  void SettleLane(const Lane& lane);
+  bool IsThere(const OpName& op, const Merge& merge) const;
+  Ranks MembersHere(const Lane& lane) const;
   void IssueLocal(const OpName& op, const Signature& signature);
   void PassTicket(const TicketNumber& number, const OpName& op);
   void EnterTerm();
@@ -98,6 +103,7 @@ class NodeAggregator {
   bool certified_ = false;
   bool asked_ = false;  // from Question to Resume no ticket is issued
   absl::btree_map<OpName, Merge> merges_;
+  PassedLanes passed_;                    // by rank
   TicketNumber last_;                     // in the node's order
   std::map<int, TicketNumber> previous_;  // by rank
   std::set<int> clear_;

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ordering/learner.h"
 #include "ordering/messages.h"
+#include "ordering/passed_lanes.h"
 #include "ordering/roster.h"
 
 namespace phalanx::ordering {
@@ -42,13 +43,9 @@ struct Conclude {  // for the log; all ranks are told by TellNode
 using SequencerOutput = std::variant<TellNode, Conclude>;
 
 struct SequencerSettings {
-  uint64_t epoch = 0;    // 0 begins a job; each later one takes over
-  bool adaptive = true;  // learns schedules
-  int fewest_slots = 1;  // of all devices; speculation needs 2
-  // Whether every operation completes on all members or on none. Where members buffer, one may
-  // have completed what another, after a fence, waits for it to announce: then only operations that
-  // synchronize are made part of a schedule.
-  bool complete_together = false;
+  uint64_t epoch = 0;     // 0 begins a job; each later one takes over
+  bool adaptive = true;   // learns schedules
+  int fewest_slots = 1;   // of all devices; speculation needs 2
   size_t iterations = 3;  // equal ones that make a schedule; doubles with every fence, up to 64
   size_t longest_iteration = 4096;  // operations
 };
@@ -85,8 +82,10 @@ class Sequencer {
   void On(int node, const Stalled& stalled);
   void On(int node, const SnapshotPart& part);
   void On(int node, const Refused& refused);
+  void On(int node, const Passed& passed);
 
   bool IsPresentEverywhere(const OpName& op, const Pending& pending) const;
+  bool IsLaunchedOtherwise(const OpName& op, const Party& party);
   // By value: the caller's may lie in what is erased.
   void IssueTicket(OpName op, Signature signature);
   void Learn();
@@ -96,6 +95,7 @@ class Sequencer {
   void BeginFence();
   void EnterTerm(const Term& term, const OrderBody& body);
   void AskAll();
+  bool IsLate() const;
   void ConcludeWith(Explanation explanation);
   void Tell(int node, OrderBody body);
   void TellAll(const OrderBody& body);
@@ -108,6 +108,7 @@ class Sequencer {
   uint64_t last_global_ = 0;
   std::map<int, TicketNumber> previous_;  // by node
   absl::btree_map<OpName, Pending> pending_;
+  PassedLanes passed_;  // by node
   std::set<int> clear_;
   std::set<int> answered_;
   std::map<TicketNumber, OpName> held_;
@@ -115,6 +116,9 @@ class Sequencer {
   size_t iterations_;
   uint64_t fences_ = 0;
   uint64_t round_ = 0;                  // of snapshots
+  bool collecting_ = false;             // answers are on their way
+  std::set<int> stalled_;               // ranks that have stalled since they were asked for
+  Term asked_in_;                       // the term of that moment
   std::map<int, RankSnapshot> parts_;   // of this round, by rank
   std::map<int, RankSnapshot> before_;  // of the round before, if it was complete
   std::set<std::string> conclusions_;

@@ -20,6 +20,8 @@ struct OpView {
   bool present = false;
   bool launched = false;  // and not kept from the device by a device-wide wait
   std::string call_site;  // empty when unknown
+  // Present for long and not launched, since the schedule has another turn: see the sequencer.
+  bool overdue = false;
 };
 
 // A thread that has used the library.

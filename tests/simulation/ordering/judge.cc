@@ -7,16 +7,28 @@
 namespace phalanx::ordering::simulation {
 namespace {
 
+// Whether buffers have let something happen that no schedule under rendezvous can: what the oracle
+// says then is no measure.
+bool IsBeyond(const Oracle& oracle, const Result& result) {
+  for (size_t rank = 0; rank < result.ended.size(); ++rank) {
+    for (const OpName& op : result.ended[rank]) {
+      if (!oracle.IsComplete(static_cast<int>(rank), op)) return true;
+    }
+  }
+  return false;
+}
+
 std::string Compare(const Program& program, const Options& options, const Oracle& oracle,
                     const Result& result) {
   if (!result.violation.empty()) return result.violation;
   if (result.completed) {
-    return oracle.completes() ? "" : "it completed, which no schedule can";
+    const bool can = oracle.completes() || (options.early > 0 && IsBeyond(oracle, result));
+    return can ? "" : "it completed, which no schedule can";
   }
   if (!result.verdict.has_value()) return "it hangs without a word";
   const Explanation& verdict = *result.verdict;
   const bool aborts = !verdict.aborted.empty();
-  if (aborts && options.goes_on && !result.finished && !result.last_is_absence) {
+  if (aborts && options.goes_on && !result.finished && !result.waits_for_absent) {
     return "it hangs after a verdict";
   }
   // The one thing that launching late can spoil.
@@ -24,6 +36,7 @@ std::string Compare(const Program& program, const Options& options, const Oracle
   if (oracle.completes()) {
     return absl::StrCat("some schedule completes it, but: ", ordering::Describe(verdict));
   }
+  if (options.early > 0 && IsBeyond(oracle, result)) return "";
   const std::string untrue = oracle.Refute(verdict);
   if (untrue.empty()) return "";
   return absl::StrCat(untrue, ": ", ordering::Describe(verdict));
@@ -32,6 +45,7 @@ std::string Compare(const Program& program, const Options& options, const Oracle
 void Count(const Result& result, Tally* tally) {
   ++tally->runs;
   tally->fences += result.fences;
+  tally->apart += result.apart;
   tally->certified_launches += result.certified_launches;
   tally->completed += result.completed ? 1 : 0;
   if (!result.verdict.has_value()) return;
@@ -61,7 +75,7 @@ std::string Describe(const Tally& tally) {
                       " after a rank was behind), ", tally.cycles, " cycles, ", tally.absent,
                       " absent ranks, ", tally.mismatches, " mismatches, ", tally.device_waits,
                       " device waits; ", tally.certified_launches, " launches by schedule, ",
-                      tally.fences, " fences");
+                      tally.fences, " fences, ", tally.apart, " completions before all were there");
 }
 
 std::string Judge(const Program& program, const Options& options, Result* result) {

@@ -24,6 +24,7 @@ struct Tally {
   uint64_t device_waits = 0;
   uint64_t behind = 0;  // runs that completed after such a report
   uint64_t certified_launches = 0;
+  uint64_t apart = 0;  // completions before all members were there
   uint64_t fences = 0;
 };
 std::string Describe(const Tally& tally);

@@ -20,6 +20,8 @@ class Oracle {
 
   // All threads come to their end and all operations complete.
   bool completes() const { return completes_; }
+  // At the end.
+  bool IsComplete(int rank, const OpName& op) const;
 
   // Nothing, or what is untrue in the explanation of a program that doesn't complete.
   std::string Refute(const Explanation& explanation) const;
@@ -48,7 +50,6 @@ class Oracle {
   bool CompletePresent();
   bool IsPresent(int rank, const OpName& op) const;
   bool Differs(const OpName& op) const;
-  bool IsComplete(int rank, const OpName& op) const;
 
   // A line's claim about the final state.
   std::string RefuteLine(const Explanation::Line& line) const;

@@ -90,6 +90,11 @@ class Maker {
     } else {
       op.lane = Lane::Of({communicator});
       if (Chance(0.1)) op.signature.count = 2048;
+      if (Chance(0.3)) {
+        op.signature.kind = Chance(0.5) ? OpKind::kBroadcast : OpKind::kReduce;
+        op.signature.root =
+            op.members[static_cast<size_t>(Pick(0, static_cast<int>(op.members.size()) - 1))];
+      }
     }
     return op;
   }
@@ -186,6 +191,7 @@ Options RandomOptions(const Program& program, uint64_t seed, bool adaptive) {
   options.pauses = pick(0, 3) == 0 ? 0.1 : 0;
   options.run_ahead = pick(0, 3) == 0 ? 2 : 256;
   options.goes_on = pick(0, 2) == 0;
+  options.early = 0.5 * pick(0, 2);
   if (adaptive && pick(0, 1) == 0) options.suggestion = ScheduleOf(program, &random);
   return options;
 }

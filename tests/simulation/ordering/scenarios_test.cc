@@ -37,8 +37,9 @@ constexpr Mode kModes[] = {
 using Check = std::function<std::string(const Result&)>;
 
 // Runs `program` in all modes and timings; `check` sees each result that the oracle has no doubts
-// about.
-void ForAll(const Program& program, const Check& check, uint64_t timings = kTimings) {
+// about. `early`: in some of them members complete operations apart.
+void ForAll(const Program& program, const Check& check, uint64_t timings = kTimings,
+            bool early = false) {
   for (const Mode& mode : kModes) {
     for (uint64_t seed = 1; seed <= timings; ++seed) {
       Options options;
@@ -46,6 +47,7 @@ void ForAll(const Program& program, const Check& check, uint64_t timings = kTimi
       options.adaptive = mode.adaptive;
       options.crashes = mode.crashes;
       options.certified_path = seed % 3 > 0;
+      if (early) options.early = 0.5 * static_cast<double>(seed / 3 % 3);
       if (mode.suggested) options.suggestion = ScheduleOf(program);
       Result result;
       std::string wrong = Judge(program, options, &result);
@@ -58,7 +60,7 @@ void ForAll(const Program& program, const Check& check, uint64_t timings = kTimi
 void ExpectCompletes(const Program& program, uint64_t timings = kTimings) {
   ForAll(
       program, [](const Result& result) { return result.completed ? "" : "it didn't complete"; },
-      timings);
+      timings, true);
 }
 
 void ExpectVerdict(const Program& program, Kind kind, const Check& check = nullptr) {
@@ -282,6 +284,28 @@ TEST(ScenarioTest, LoopWithPausesStaysCertified) {
   }
 }
 
+// Nor where a message's sender is done long before its receiver comes.
+TEST(ScenarioTest, LoopWithMessagesAndPausesStaysCertified) {
+  uint64_t apart = 0;
+  for (const int slots : {2, 3}) {
+    const Program program =
+        WithSlots("r0 60*(A/s0; >1@p/s1; hsA) | r1 60*(A/s0; <0@p/s1; hsA; hs)", slots, {0, 1});
+    for (uint64_t seed = 1; seed <= kTimings; ++seed) {
+      Options options;
+      options.seed = seed;
+      options.adaptive = true;
+      options.pauses = 0.1;
+      options.early = 1;
+      Result result;
+      ASSERT_EQ(Judge(program, options, &result), "");
+      EXPECT_EQ(result.fences, 0U) << slots << " slots, timing " << seed;
+      EXPECT_GT(result.certified_launches, 200U) << "of 240";
+      apart += result.apart;
+    }
+  }
+  EXPECT_GT(apart, 200U);
+}
+
 TEST(ScenarioTest, GraphsReplayedInOppositeOrders) {
   ExpectCompletesAnywhere("r0 10*(A@a/s0; A@b/s1); hs | r1 10*(A@b/s1; A@a/s0); hs");
 }
@@ -338,6 +362,10 @@ TEST(RefutingProgramTest, StreamBehindAnUnlaunchedEntry) {
 }
 
 TEST(RefutingProgramTest, ReservedSlot) {
+  ExpectCompletes(WithSlots("r0 A/s0; B/s1; C/s2 | r1 C/s0; hsC; B/s0; A/s0", 2, {0, 1}));
+}
+
+TEST(RefutingProgramTest, HostWaitBeforeTheFirstEntry) {
   ExpectCompletes(WithSlots("r0 A | r1 B; hsB; A | r2 B", 2, {0, 1, 1}));
 }
 
@@ -353,10 +381,22 @@ TEST(RefutingProgramTest, GroupAsOneUnit) {
   ExpectCompletesAnywhere("r0 G{X;Y}/s0; Z/s1 | r1 X; Z; Y");
 }
 
+// While one operation holds the slot, tickets of both kinds queue up for it.
 TEST(RefutingProgramTest, TwoSourcesOfTickets) {
+  const std::string both = "20*(L/s0; M/s1; G/s2)";
   for (const int slots : {1, 2}) {
-    ExpectCompletes(WithSlots("r0 L/s0; G/s1 | r1 L/s0; G/s1 | r2 G", slots, {0, 0, 1}));
+    ExpectCompletes(
+        WithSlots(absl::StrCat("r0 ", both, " | r1 ", both, " | r2 20*(G)"), slots, {0, 0, 1}));
   }
+}
+
+// Rank 0 has completed the message, or the broadcast that it is the root of, and has nothing to
+// announce when the others wait for it. By the schedule it isn't their turn on rank 1.
+TEST(RefutingProgramTest, CompleteBeforeTheOthersCome) {
+  ExpectCompletesAnywhere("r0 B@b%root0 | r1 B@b%root0; hsB; A | r2 A");
+  ExpectCompletesAnywhere("r0 A@a/s0; >1@b/s1 | r1 <0@b/s1; hs; A@a/s0");
+  ExpectCompletesAnywhere("r0 >1/s0; >1/s0; A/s0 | r1 A/s0; <0/s1; <0/s1");
+  ExpectCompletesAnywhere("r0 B%root0/s0; A/s1 | r1 B%root0/s0; A/s1 | r2 A/s0; hsA; B%root0/s1");
 }
 
 TEST(RefutingProgramTest, HostWaitInsideOfTheSchedule) {

@@ -46,6 +46,14 @@ struct ReportText {
     return absl::StrCat("rank ", stalled.rank, " stalls");
   }
   std::string operator()(const Refused& /*refused*/) const { return "refused by a verdict"; }
+  std::string operator()(const Passed& passed) const {
+    std::string text = "passed";
+    for (const Passed::OfLane& lane : passed.lanes) {
+      absl::StrAppend(&text, ", all before ", ordering::Describe(OpName{lane.lane, lane.below}));
+      for (const uint64_t sequence : lane.beyond) absl::StrAppend(&text, " and ", sequence);
+    }
+    return text;
+  }
   std::string operator()(const SnapshotPart& part) const {
     return absl::StrCat("snapshot of rank ", part.snapshot.rank);
   }

@@ -67,11 +67,13 @@ Result World::Run() {
   for (int rank = 0; rank < roster_.ranks(); ++rank) {
     const Member& member = *members_[static_cast<size_t>(rank)];
     for (const uint64_t id : member.device.Incomplete()) {
+      if (missed_.contains(member.ops.at(id).name)) result_.waits_for_absent = true;
       absl::StrAppend(&result_.waits, "  rank ", rank, ": ", NameOf(rank, id),
                       member.device.IsResident(id) ? " resident" : "", "\n");
     }
     if (member.device.overflows() > 0) Violate("a device was given more than its slots hold");
   }
+  for (const auto& member : members_) result_.ended.push_back(member->completed);
   if (sequencer_ != nullptr) result_.fences += sequencer_->fences();
   CheckOrder();
   CheckAborts();
@@ -266,8 +268,9 @@ void World::Feed(int rank, const QueueInput& input) {
       WakeHosts(rank);
     } else if (const auto* explained = std::get_if<Explained>(&output)) {
       const Explanation::Kind kind = explained->explanation->kind;
-      result_.last_is_absence =
-          kind == Explanation::Kind::kAbsentRank || kind == Explanation::Kind::kRankBehind;
+      if (kind == Explanation::Kind::kAbsentRank || kind == Explanation::Kind::kRankBehind) {
+        for (const auto& line : explained->explanation->lines) missed_.insert(line.op);
+      }
       if (!result_.verdict.has_value() || result_.verdict->kind == Explanation::Kind::kRankBehind) {
         result_.verdict = *explained->explanation;
       }
@@ -318,7 +321,6 @@ void World::StartSequencer(uint64_t epoch) {
   SequencerSettings settings;
   settings.epoch = epoch;
   settings.adaptive = options_.adaptive;
-  settings.complete_together = true;  // as these devices do
   settings.fewest_slots = program_.slots;
   settings.iterations = options_.iterations;
   sequencer_ = std::make_unique<Sequencer>(settings, &roster_);
@@ -350,8 +352,8 @@ void World::TickNode(int node) {
 void World::Settle(int rank) {
   Member& member = *members_[static_cast<size_t>(rank)];
   for (const uint64_t id : member.device.TakeResident()) {
-    const OpName& op = member.ops.at(id).name;
-    if (++resident_[op] == static_cast<int>(roster_.MembersOf(op.lane).size())) Execute(op);
+    // Unless it was aborted together with what stood before it.
+    if (!member.device.IsComplete(id)) Arrive(member.ops.at(id).name, rank);
   }
   for (const uint64_t id : member.device.TakeReached()) {
     At(Random(0, kMicrosecond), [this, rank, id] {
@@ -364,25 +366,49 @@ void World::Settle(int rank) {
   }
 }
 
-// The operation is resident on all members.
-void World::Execute(const OpName& op) {
-  const Ranks members = roster_.MembersOf(op.lane);
-  const Signature* first = nullptr;
-  const int64_t duration = Random(1 * kMicrosecond, 50 * kMicrosecond);
-  for (const int rank : members) {
-    Member& member = *members_[static_cast<size_t>(rank)];
-    const uint64_t id = member.ids.at(op);
-    const Signature& signature = member.ops.at(id).signature;
-    if (first != nullptr && *first != signature) Violate("two different operations were paired");
-    first = &signature;
-    At(duration + Random(0, 5 * kMicrosecond), [this, rank, id] { Complete(rank, id); });
+// The operation is resident on the rank.
+void World::Arrive(const OpName& op, int rank) {
+  const auto signature_of = [&](int member) -> const Signature& {
+    const Member& at = *members_[static_cast<size_t>(member)];
+    return at.ops.at(at.ids.at(op)).signature;
+  };
+  const Signature& signature = signature_of(rank);
+  const auto [found, is_new] = meetings_.try_emplace(op);
+  Meeting& meeting = found->second;
+  if (is_new) {
+    meeting.early = !Synchronizes(signature) && Chance(options_.early);
+    meeting.duration_ns = Random(1 * kMicrosecond, 50 * kMicrosecond);
   }
+  if (!is_new && signature_of(*meeting.there.begin()) != signature) {
+    Violate("two different operations were paired");
+  }
+  meeting.there.insert(rank);
+  for (const int member : meeting.there) {
+    if (!NeedsNoMore(meeting, op, signature, member)) continue;
+    if (!meeting.completing.insert(member).second) continue;
+    const uint64_t id = members_[static_cast<size_t>(member)]->ids.at(op);
+    At(meeting.duration_ns + Random(0, 5 * kMicrosecond),
+       [this, member, id] { Complete(member, id); });
+  }
+}
+
+// Whether the member can complete with those that are there.
+bool World::NeedsNoMore(const Meeting& meeting, const OpName& op, const Signature& signature,
+                        int member) const {
+  if (meeting.there.size() == roster_.MembersOf(op.lane).size()) return true;
+  if (!meeting.early) return false;
+  if (signature.kind == OpKind::kMessage) return member == op.lane.source();
+  if (signature.kind == OpKind::kBroadcast) return meeting.there.contains(signature.root);
+  return signature.kind == OpKind::kReduce && member != signature.root;
 }
 
 void World::Complete(int rank, uint64_t id) {
   Member& member = *members_[static_cast<size_t>(rank)];
+  if (member.device.IsComplete(id)) return;  // aborted: what others need more than this one
   Trace([&] { return absl::StrCat("rank ", rank, " completes ", NameOf(rank, id)); });
-  member.completed.insert(member.ops.at(id).name);
+  const OpName& op = member.ops.at(id).name;
+  if (meetings_.at(op).there.size() < roster_.MembersOf(op.lane).size()) ++result_.apart;
+  member.completed.insert(op);
   member.device.Complete(id);
   const auto position = member.positions.find(id);
   if (position == member.positions.end() || !member.queue.CompleteLaunched(position->second)) {
@@ -392,28 +418,32 @@ void World::Complete(int rank, uint64_t id) {
   WakeHosts(rank);
 }
 
-// Nothing is complete on one member and aborted on another.
+// Nothing is complete on one member and aborted on another, but what members complete apart.
 void World::CheckAborts() {
   std::set<OpName> completed;
   for (const auto& member : members_)
     completed.insert(member->completed.begin(), member->completed.end());
   for (const auto& member : members_) {
     for (const OpName& op : member->aborted) {
-      if (completed.count(op) > 0)
+      if (completed.count(op) > 0 && !meetings_.at(op).early)
         Violate("complete here, aborted there: " + ordering::Describe(op));
     }
   }
 }
 
-// There is one order that all devices' tickets follow.
+// There is one order that all devices' tickets follow. What some members have completed and nobody
+// holds when a sequencer dies gets another place in it for the others.
 void World::CheckOrder() {
   std::map<OpName, std::set<OpName>> later;
   std::map<OpName, int> earlier;
   for (const auto& member : members_) {
-    for (size_t i = 0; i < member->ticketed.size(); ++i) {
-      earlier.emplace(member->ticketed[i], 0);
-      if (i == 0 || !later[member->ticketed[i - 1]].insert(member->ticketed[i]).second) continue;
-      ++earlier[member->ticketed[i]];
+    const OpName* before = nullptr;
+    for (const OpName& op : member->ticketed) {
+      const auto meeting = meetings_.find(op);
+      if (options_.crashes > 0 && meeting != meetings_.end() && meeting->second.early) continue;
+      earlier.emplace(op, 0);
+      if (before != nullptr && later[*before].insert(op).second) ++earlier[op];
+      before = &op;
     }
   }
   std::vector<OpName> open;

@@ -10,8 +10,10 @@
 #include <optional>
 #include <queue>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "device.h"
@@ -31,6 +33,9 @@ struct Options {
   int crashes = 0;                     // of the sequencer
   double pauses = 0;  // probability that a thread pauses for up to 20 ms between instructions
   uint64_t run_ahead = 256;
+  // Probability that an operation's members complete it apart, where they can: a message's sender,
+  // a broadcast's root and a reduction's leaves as soon as they are there themselves.
+  double early = 0;
   bool goes_on = false;  // after a verdict: hosts see their operations fail, and continue
   std::function<void(const std::string&)> trace;  // a line for each thing that happens
 };
@@ -39,13 +44,15 @@ struct Result {
   bool completed = false;
   // The first that is more than that a rank is behind; without one, the last.
   std::optional<Explanation> verdict;
-  bool last_is_absence = false;  // the last verdict is about a rank that doesn't come
-  bool finished = false;         // all threads and operations ended, some perhaps aborted
-  std::string violation;         // of what must hold whatever the program is
-  std::string waits;             // what was incomplete at the end
+  bool waits_for_absent = false;        // at the end, as a verdict has said
+  std::vector<std::set<OpName>> ended;  // by rank: what it has completed
+  bool finished = false;                // all threads and operations ended, some perhaps aborted
+  std::string violation;                // of what must hold whatever the program is
+  std::string waits;                    // what was incomplete at the end
   uint64_t tickets = 0;
   uint64_t fences = 0;
   uint64_t certified_launches = 0;  // by speculation
+  uint64_t apart = 0;               // completions before all members were there
 };
 
 class World {
@@ -61,6 +68,13 @@ class World {
   struct Member;
   struct Node;
   struct Link;
+  // An operation whose members come together.
+  struct Meeting {
+    std::set<int> there;  // on these it is resident, or has been
+    std::set<int> completing;
+    bool early = false;  // some complete without the others
+    int64_t duration_ns = 0;
+  };
   struct Event {
     int64_t at_ns = 0;
     uint64_t order = 0;
@@ -92,7 +106,9 @@ class World {
 
   // Devices.
   void Settle(int rank);
-  void Execute(const OpName& op);
+  void Arrive(const OpName& op, int rank);
+  bool NeedsNoMore(const Meeting& meeting, const OpName& op, const Signature& signature,
+                   int member) const;
   void Complete(int rank, uint64_t id);
   void CheckOrder();
 
@@ -114,7 +130,8 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unique_ptr<Sequencer> sequencer_;
   uint64_t epoch_ = 0;
-  std::map<OpName, int> resident_;  // how many members
+  std::map<OpName, Meeting> meetings_;
+  std::set<OpName> missed_;  // that verdicts say some rank hasn't issued
   Result result_;
 };
 

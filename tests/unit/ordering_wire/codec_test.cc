@@ -38,6 +38,7 @@ TEST(CodecTest, EveryKindSurvivesTheWire) {
 TEST(CodecTest, EmptyListsSurviveTheWire) {
   for (const Uplink& message :
        {Uplink(Report{{}, Held{}}), Uplink(Report{{}, LocalTickets{}}),
+        Uplink(Report{{}, Passed{{{Lane::Of(kSome), 1, {}, {}}}, 0}}),
         Uplink(Report{{}, SnapshotPart{1, RankSnapshot{0, 1, {}, {{}}, false, {}}}}),
         Uplink(NewCommunicator{})}) {
     const absl::StatusOr<Uplink> decoded = DecodeUplink(Encode(message));
@@ -93,6 +94,12 @@ TEST(CodecTest, RangesAreHeld) {
             prefix + "a pair of ranks out of range");
   EXPECT_EQ(ErrorOf({{}, Done{{Lane::OfPair(kSome, -1, 0), 0}}}),
             prefix + "a pair of ranks out of range");
+  Passed passed = SamplePassed();
+  passed.lanes[0].beyond = {75, 72};
+  EXPECT_EQ(ErrorOf({{}, passed}), prefix + "operations that aren't in order");
+  passed = SamplePassed();
+  passed.lanes[0].launched[0].entries = {};
+  EXPECT_EQ(ErrorOf({{}, passed}), prefix + "a schedule without entries");
   SnapshotPart part{0, SampleSnapshot()};
   part.snapshot.threads[0].state = static_cast<ThreadView::State>(3);
   EXPECT_EQ(ErrorOf({{}, part}), prefix + "a thread's state out of range");

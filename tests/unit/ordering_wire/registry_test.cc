@@ -76,6 +76,10 @@ TEST_F(RegistryTest, ReportsNameKnownCommunicatorsOfTheSpeaker) {
             "the node has no part in communicator 1");
   EXPECT_EQ(Error(Rank(1), Done{{Lane::Of(kPart), 0}}), "rank 1 has no part in communicator 1");
   EXPECT_EQ(Error(Rank(1), Diverged{{Lane::Of(kPart), 0}}), "rank 1 has no part in communicator 1");
+  const std::vector<Passed::OfLane> passed = {{Lane::Of(kPart), 1, {}, {}}};
+  EXPECT_EQ(Error(Rank(3), Passed{passed, 3}), "");
+  EXPECT_EQ(Error(Rank(1), Passed{passed, 1}), "rank 1 has no part in communicator 1");
+  EXPECT_EQ(Error(Rank(3), Passed{passed, 0}), "rank 3 does not speak for rank 0");
   EXPECT_EQ(Error(Rank(1), Held{{{{}, {}, {Lane::Of(kPart), 0}}}}),
             "rank 1 has no part in communicator 1");
   EXPECT_EQ(Error(Rank(1), Clear{}), "");

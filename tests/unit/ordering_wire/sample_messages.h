@@ -27,7 +27,7 @@ inline RankSnapshot SampleSnapshot() {
   RankSnapshot snapshot;
   snapshot.rank = 12;
   snapshot.progress = 1234567890123;
-  snapshot.ops = {{SampleOp(7), SampleSignature(), 3, 99, true, false, "train.py:42"},
+  snapshot.ops = {{SampleOp(7), SampleSignature(), 3, 99, true, false, "train.py:42", true},
                   {SampleKeyedOp(), Signature{}, 0, 100, false, true, ""}};
   snapshot.threads = {{ThreadView::State::kWaiting, {SampleOp(7), SamplePairOp()}, true},
                       {ThreadView::State::kEnded, {}, false}};
@@ -58,6 +58,14 @@ inline Explanation SampleExplanation() {
   return explanation;
 }
 
+inline Passed SamplePassed() {
+  Passed passed;
+  passed.rank = 14;
+  passed.lanes = {{SamplePairOp().lane, 70, {72, 75}, {{60, 74, {SampleSignature(), Signature{}}}}},
+                  {Lane::Of(kSome), 3, {}, {}}};
+  return passed;
+}
+
 inline std::vector<Uplink> SampleUplinks() {
   const Term term{5, 6};
   const Party left{1, SampleSignature()};
@@ -74,6 +82,7 @@ inline std::vector<Uplink> SampleUplinks() {
       Report{term, Stalled{65535}},
       Report{term, SnapshotPart{3, SampleSnapshot()}},
       Report{term, Refused{std::make_shared<const Explanation>(SampleExplanation())}},
+      Report{term, SamplePassed()},
       NewCommunicator{kSome, {3, 0, 65535}}};
 }
 

@@ -37,6 +37,7 @@ class Show {
     return Join(it.round, snapshot.rank, snapshot.progress, snapshot.ops, snapshot.threads,
                 snapshot.device_held, snapshot.issued);
   }
+  std::string operator()(const Passed& it) const { return Join(it.rank, it.lanes); }
   std::string operator()(const Ticket& it) const { return Text(it); }
   std::string operator()(const Certify& it) const {
     return Join(it.schedule->entries, it.schedule->bases);
@@ -79,10 +80,17 @@ class Show {
     return Join(static_cast<int>(it.kind), static_cast<int>(it.type), static_cast<int>(it.reduce),
                 it.root, it.count, it.counts_hash);
   }
+  static std::string Text(const Passed::OfLane& it) {
+    return Join(it.lane, it.below, it.beyond, it.launched);
+  }
+  static std::string Text(const Passed::Launched& it) {
+    return Join(it.first, it.until, it.entries);
+  }
   static std::string Text(const Party& it) { return Join(it.rank, it.signature); }
   static std::string Text(const Ticket& it) { return Join(it.number, it.previous, it.op); }
   static std::string Text(const OpView& it) {
-    return Join(it.name, it.signature, it.stream, it.unit, it.present, it.launched, it.call_site);
+    return Join(it.name, it.signature, it.stream, it.unit, it.present, it.launched, it.call_site,
+                it.overdue);
   }
   static std::string Text(const ThreadView& it) {
     return Join(static_cast<int>(it.state), it.waits_for, it.device_wide);
