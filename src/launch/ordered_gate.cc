@@ -196,6 +196,7 @@ void OrderedGate::Step(const ordering::QueueInput& input) {
 
 void OrderedGate::Perform(const ordering::QueueOutput& output) {
   if (const auto* launch = std::get_if<ordering::Launch>(&output)) {
+    if (!launch->by_ticket) ++certified_;
     if (engine::Operation* const operation = Find(launch->id)) Launch(operation);
   } else if (const auto* up = std::get_if<ordering::ToNode>(&output)) {
     ++messages_;

@@ -131,6 +131,9 @@ class Rank {
   void Computes(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
   // The host waits for what was issued last.
   void HostWaits() { Settle(issued_.back().get()); }
+  void HostWaitsForAll() {
+    for (; waited_ < issued_.size(); ++waited_) Settle(issued_[waited_].get());
+  }
 
   // What was issued last is refused, since the ranks disagree about it.
   void ExpectsRefusal() {
@@ -217,6 +220,7 @@ class Rank {
   std::map<std::string, Graph> graphs_;
   std::vector<Beside> beside_;
   std::vector<std::unique_ptr<Issued>> issued_;
+  size_t waited_ = 0;  // HostWaitsForAll() has waited for so many
   std::vector<Work> groups_;
   absl::Status status_;
   bool wrong_ = false;

@@ -150,6 +150,35 @@ void LearnedThenTurned(Rank& r) {
   }
 }
 
+// Operations that one rank may complete before the other comes, beside some that none can.
+void MessagesInALoop(Rank& r) {
+  const int other = 1 - r.rank();
+  for (int i = 0; i < 300; ++i) {
+    r.AllReduce("a", 0);
+    if (r.rank() == 0) {
+      r.Send("b", 1, other);
+    } else {
+      r.Receive("b", 1, other);
+    }
+    r.Broadcast("c", 1, 0);
+    r.HostWaitsForAll();
+  }
+}
+
+// Then the receiver waits for a message before it issues what the order has before that; the sender
+// is done with it.
+void MessagesLearnedThenTurned(Rank& r) {
+  MessagesInALoop(r);
+  if (r.rank() == 0) {
+    r.AllReduce("a", 0);
+    r.Send("b", 1, 1);
+  } else {
+    r.Receive("b", 1, 0);
+    r.HostWaits();
+    r.AllReduce("a", 0);
+  }
+}
+
 const phalanx::testing_support::Scenarios& OrderScenarios() {
   static const auto* const scenarios = new phalanx::testing_support::Scenarios{
       {"opposite_orders", OppositeOrders},
@@ -170,6 +199,8 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
       {"exchange_in_a_group", ExchangeInAGroup},
       {"host_waits_between", HostWaitsBetween},
       {"learned_then_turned", LearnedThenTurned},
+      {"messages_in_a_loop", MessagesInALoop},
+      {"messages_learned_then_turned", MessagesLearnedThenTurned},
   };
   return *scenarios;
 }

@@ -107,7 +107,7 @@ class OrderedGate final : public engine::LaunchGate {
   std::vector<uint64_t> held_;                    // launched meanwhile
 
   bool connected_ = true;
-  uint64_t certified_ = 0;  // operations launched by schedule when they were issued
+  uint64_t certified_ = 0;  // operations launched by schedule
   uint64_t messages_ = 0;   // sent
   uint64_t terms_ = 0;      // begun: schedules, fences and new sequencers
 
