@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,11 @@ struct OpOptions {
   // Recorded, and issued by each Graph::Launch(), on the stream that is given there. Not together
   // with `group` or `stream`. The returned Work is the validation's result.
   Graph* graph = nullptr;
+  // Collectives with a key may be issued in any order relative to those with other keys and to
+  // those without, on each rank its own; the n-th use of a key on this communicator is one
+  // operation on all ranks. Read during the call. A key is remembered until its communicator ends:
+  // name tensors, not steps. Sends and receives take none (INVALID_ARGUMENT).
+  std::string_view key;
   // How long Work::Wait() waits. Zero: Options::operation_timeout.
   std::chrono::nanoseconds timeout{0};
 };
@@ -49,7 +55,8 @@ struct Parts {
 };
 
 // Every member calls the same operations, with matching arguments, in the same order; operations of
-// different communicators and messages between different pairs are independent. All calls return at
+// different communicators, of different keys (OpOptions::key) and messages between different pairs
+// are independent. All calls return at
 // once, are thread-safe, and report mistakes through the Work. Counts are elements of `type`, as in
 // NCCL. A buffer belongs to the operation until its Work is done, and may be null where it holds 0
 // elements. Results of floats are equal on all ranks, bit for bit, and from run to run.

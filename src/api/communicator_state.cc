@@ -113,6 +113,21 @@ engine::Request CommunicatorState::RequestFor(const Call& call, const OpOptions&
   return request;
 }
 
+absl::Status CommunicatorState::SetKey(const OpOptions& options, engine::Request* request) const {
+  if (options.key.empty()) return absl::OkStatus();
+  if (request->is_message()) {
+    return Wrong(Who(), request->kind,
+                 absl::StrCat("key \"", std::string(options.key),
+                              "\" given, but messages take none: they pair up by their order "
+                              "between two ranks; leave it out, or use a communicator of its own "
+                              "for messages that may come in another order"));
+  }
+  const absl::StatusOr<engine::KeyedLane*> lane = channel_->LaneOfKey(options.key);
+  if (!lane.ok()) return Wrong(Who(), request->kind, std::string(lane.status().message()));
+  request->key = *lane;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<engine::Request> CommunicatorState::Prepare(const Call& call,
                                                            const Reduction& reduction,
                                                            const OpOptions& options) const {
@@ -123,6 +138,7 @@ absl::StatusOr<engine::Request> CommunicatorState::Prepare(const Call& call,
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
   engine::Request request = RequestFor(checked, options);
+  PHX_RETURN_IF_ERROR(SetKey(options, &request));
   request.factor = device::Factor::Of(reduction, call.type, size());
   return request;
 }
@@ -154,6 +170,7 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllGather(
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
   engine::Request request = RequestFor(call, options);
+  PHX_RETURN_IF_ERROR(SetKey(options, &request));
   request.parts = std::move(collective);
   return request;
 }
@@ -188,6 +205,7 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllToAll(
     return absl::Status(valid.code(), absl::StrCat(Who(), ", ", valid.message()));
   }
   engine::Request request = RequestFor(call, options);
+  PHX_RETURN_IF_ERROR(SetKey(options, &request));
   request.parts = std::move(collective);
   return request;
 }

@@ -50,6 +50,7 @@ class CommunicatorState {
   absl::Status Exchange(const void* mine, void* all, size_t bytes) const;
   std::string Who() const;
   absl::Status CheckOpen(const char* operation) const;
+  absl::Status SetKey(const OpOptions& options, engine::Request* request) const;
   engine::Request RequestFor(const Call& call, const OpOptions& options) const;
 
   const std::shared_ptr<SessionState> session_;

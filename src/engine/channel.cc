@@ -20,31 +20,11 @@ constexpr size_t kBudgetBytes = 256 * 1024;
 
 }  // namespace
 
-void Channel::List::Append(Operation* operation) {
-  operation->next_ = nullptr;
-  (front_ == nullptr ? front_ : back_->next_) = operation;
-  back_ = operation;
-}
-
-Operation* Channel::List::Pop() {
-  Operation* const first = front_;
-  front_ = first->next_;
-  first->next_ = nullptr;
-  return first;
-}
-
-Operation* Channel::List::TakeAll() { return std::exchange(front_, nullptr); }
-
-void Channel::List::Remove(Operation* previous, Operation* operation) {
-  (previous == nullptr ? front_ : previous->next_) = operation->next_;
-  if (back_ == operation) back_ = previous;
-  operation->next_ = nullptr;
-}
-
 Channel::Channel(ChannelConfig config, Engine* engine)
     : config_(std::move(config)),
       engine_(engine),
       pool_(OperationPool::Create()),
+      keys_(config_.id),
       plans_(std::make_unique<PlanCache>(config_.group, this)),
       send_sequence_(config_.ranks.size(), 0),
       receive_sequence_(config_.ranks.size(), 0),
@@ -145,9 +125,12 @@ void Channel::DrainInbox() {
 void Channel::Append(Operation* operation) {
   const Request& request = operation->request_;
   if (!request.is_message()) {
-    operation->sequence_ = collective_sequence_++;
-    const bool is_next = collectives_.front() == nullptr;
-    collectives_.Append(operation);
+    KeyedLane* const lane = request.key;
+    OperationList& earlier = lane == nullptr ? collectives_ : lane->operations;
+    operation->sequence_ = (lane == nullptr ? collective_sequence_ : lane->sequence)++;
+    const bool is_next = earlier.front() == nullptr;
+    earlier.Append(operation);
+    if (lane != nullptr && is_next) busy_lanes_.push_back(lane);
     TellIssued(operation, is_next && operation->stream_reached_.load(std::memory_order_acquire));
     return;
   }
@@ -173,6 +156,7 @@ void Channel::TellIssued(Operation* operation, bool reached) {
 
 uint32_t* Channel::LaneMemory(const Operation& operation) {
   const Request& request = operation.request_;
+  if (request.key != nullptr) return &request.key->gate_lane;
   if (!request.is_message()) return &lanes_[0];
   const size_t side = request.kind == plan::CollectiveKind::kSend ? 0 : config_.ranks.size();
   return &lanes_[1 + side + static_cast<size_t>(request.root_or_peer)];
@@ -200,18 +184,39 @@ bool Channel::Advance() {
   if (running_on_links_ > 0) {
     for (spi::Wire* wire : engine_->wires()) moved |= wire->Progress();
   }
-  while (Operation* const head = collectives_.front()) {
-    const RunState state = Run(head);
-    moved |= state != RunState::kBlocked;
-    if (state != RunState::kComplete) break;
-    collectives_.Pop();
-    Finish(head, EndOf(*head));
-  }
+  moved |= AdvanceSequence(&collectives_);
+  if (!busy_lanes_.empty()) moved |= AdvanceKeyed();
   if (messages_.front() != nullptr) moved |= AdvanceMessages();
   if (sends_to_self_.front() != nullptr || receives_from_self_.front() != nullptr) {
     MatchMessagesToSelf();
   }
   if (moved) idle_turns_ = 0;
+  return moved;
+}
+
+bool Channel::AdvanceSequence(OperationList* operations) {
+  bool moved = false;
+  while (Operation* const head = operations->front()) {
+    const RunState state = Run(head);
+    moved |= state != RunState::kBlocked;
+    if (state != RunState::kComplete) break;
+    operations->Pop();
+    Finish(head, EndOf(*head));
+  }
+  return moved;
+}
+
+bool Channel::AdvanceKeyed() {
+  bool moved = false;
+  for (size_t i = 0; i < busy_lanes_.size();) {
+    OperationList& operations = busy_lanes_[i]->operations;
+    moved |= AdvanceSequence(&operations);
+    if (operations.front() != nullptr) {
+      ++i;
+    } else {
+      busy_lanes_.erase(busy_lanes_.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
   return moved;
 }
 
@@ -328,7 +333,11 @@ absl::Status Channel::Start(Operation* operation) {
   context.links = absl::MakeConstSpan(links_);
   context.group = config_.transport.get();
   context.group_sequence = group_sequence_;
-  context.tag = FirstTag(config_.id, request.is_message(), operation->sequence_);
+  const TagClass tag_class = request.is_message()     ? TagClass::kPair
+                             : request.key != nullptr ? TagClass::kKeyed
+                                                      : TagClass::kCollective;
+  context.tag = FirstTag(config_.id, tag_class, request.key == nullptr ? 0 : request.key->hash,
+                         operation->sequence_);
   if (lease.plan->uses_group) ++group_sequence_;
   return lease.plan->runners[lease.runner]->Start(context);
 }

@@ -216,7 +216,8 @@ absl::Status Channel::Overdue(const Operation& operation, bool holds_token) {
   } else if (!operation.launched_.load(std::memory_order_acquire)) {
     reason = " and waits to be launched";
   } else {
-    reason = " and waits for an earlier operation of its communicator";
+    reason = absl::StrCat(" and waits for an earlier operation of its ",
+                          operation.request_.key == nullptr ? "communicator" : "key");
   }
   if (LaunchGate* const gate = engine_->gate(); gate != nullptr) {
     const std::string report = gate->Report();

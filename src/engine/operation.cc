@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/key_table.h"
 
 namespace phalanx::engine {
 namespace {
@@ -17,7 +18,9 @@ std::string Operation::ToText() const {
   const bool reduces = request_.kind == plan::CollectiveKind::kAllReduce ||
                        request_.kind == plan::CollectiveKind::kReduceScatter ||
                        request_.kind == plan::CollectiveKind::kReduce;
-  std::string text = absl::StrCat(plan::NameOf(request_.kind), " #", sequence_);
+  std::string text = plan::NameOf(request_.kind);
+  if (request_.key != nullptr) absl::StrAppend(&text, " key \"", request_.key->name, "\"");
+  absl::StrAppend(&text, " #", sequence_);
   if (request_.kind != plan::CollectiveKind::kBarrier) {
     absl::StrAppend(&text, " (", reduces ? absl::StrCat(NameOf(request_.op), " of ") : "",
                     request_.count, " ", NameOf(request_.type), ")");

@@ -13,10 +13,12 @@ constexpr size_t kMaxPlans = 512;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CachedPlan>> PlanCache::Make(
-    const plan::Collective& collective) const {
+absl::StatusOr<std::unique_ptr<CachedPlan>> PlanCache::Make(const plan::Collective& collective,
+                                                            bool on_links) const {
   auto entry = std::make_unique<CachedPlan>();
-  PHX_ASSIGN_OR_RETURN(plan::Plan plan, plan::MakePlan(collective, group_));
+  plan::Group group = group_;
+  group.shares_memory &= !on_links;
+  PHX_ASSIGN_OR_RETURN(plan::Plan plan, plan::MakePlan(collective, group));
   entry->uses_group = plan.uses_group();
   for (const plan::Step& step : plan.body) {
     if (step.kind != plan::StepKind::kSend && step.kind != plan::StepKind::kReceive) continue;
@@ -30,18 +32,22 @@ absl::StatusOr<std::unique_ptr<CachedPlan>> PlanCache::Make(
 }
 
 absl::StatusOr<PlanCache::Lease> PlanCache::Acquire(const Request& request) {
+  // A group transport runs one operation at a time.
+  const bool on_links = request.key != nullptr && group_.shares_memory;
   if (request.parts != nullptr) {
-    PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(*request.parts));
+    PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(*request.parts, on_links));
     entry->cached = false;
     uncached_.push_back(std::move(entry));
     return Lease{uncached_.back().get(), TakeRunner(uncached_.back().get())};
   }
-  const Key key{request.kind, request.type, request.op, request.root_or_peer, request.count};
+  const Key key{request.kind,         request.type,  request.op,
+                request.root_or_peer, request.count, on_links};
   if (last_ == nullptr || !(key == last_key_)) {
     auto found = plans_.find(key);
     if (found == plans_.end()) {
       if (plans_.size() >= kMaxPlans) EvictOldest();
-      PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(request.ToCollective()));
+      PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry,
+                           Make(request.ToCollective(), on_links));
       found = plans_.emplace(key, std::move(entry)).first;
     }
     last_ = found->second.get();

@@ -19,7 +19,8 @@ struct CachedPlan {
   std::shared_ptr<const plan::Plan> plan;
   std::vector<int> link_peers;  // group ranks that the plan exchanges messages with
   bool uses_group = false;
-  // One runner per operation that runs at the same time (only messages do); busy[i] while it runs.
+  // One runner per operation that runs at the same time (messages and keyed ones do); busy[i] while
+  // it runs.
   std::vector<std::unique_ptr<PlanRunner>> runners;
   std::vector<bool> busy;
   uint64_t last_use = 0;
@@ -32,8 +33,8 @@ class PlanCache {
   PlanCache(const plan::Group& group, spi::TransferListener* listener)
       : group_(group), listener_(listener) {}
 
-  // The plan for `request` and a free runner of it, marked busy. Allocates only for a request
-  // unlike the earlier ones.
+  // The plan for `request`, over links if it has a key, and a free runner of it, marked busy.
+  // Allocates only for a request unlike the earlier ones.
   struct Lease {
     CachedPlan* plan;
     size_t runner;
@@ -48,14 +49,17 @@ class PlanCache {
     ReduceOp op;
     int root_or_peer;
     uint64_t count;
+    bool on_links;
     bool operator==(const Key&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Key& key) {
-      return H::combine(std::move(h), key.kind, key.type, key.op, key.root_or_peer, key.count);
+      return H::combine(std::move(h), key.kind, key.type, key.op, key.root_or_peer, key.count,
+                        key.on_links);
     }
   };
 
-  absl::StatusOr<std::unique_ptr<CachedPlan>> Make(const plan::Collective& collective) const;
+  absl::StatusOr<std::unique_ptr<CachedPlan>> Make(const plan::Collective& collective,
+                                                   bool on_links) const;
   size_t TakeRunner(CachedPlan* entry);
   void EvictOldest();
 

@@ -1,5 +1,6 @@
 #include "describe.h"
 
+#include "engine/key_table.h"
 #include "plan/collective.h"
 
 namespace phalanx::launch {
@@ -53,6 +54,7 @@ uint64_t HashOfCounts(const std::vector<uint64_t>& counts) {
 }  // namespace
 
 ordering::Lane LaneOf(const engine::Channel& channel, const engine::Request& request) {
+  if (request.key != nullptr) return ordering::Lane::OfKey(channel.id(), request.key->name);
   if (!request.is_message()) return ordering::Lane::Of(channel.id());
   const int own = channel.ranks()[static_cast<size_t>(channel.group().rank)];
   const int peer = channel.ranks()[static_cast<size_t>(request.root_or_peer)];

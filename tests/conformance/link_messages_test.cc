@@ -78,11 +78,11 @@ TEST_F(LinkMessages, SendPostedFirst) {
 }
 
 TEST_F(LinkMessages, AllBitsOfATagCount) {
-  const std::vector<spi::MessageTag> tags = {
+  const std::vector<uint64_t> tags = {
       0, 1, uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} >> 1};
   std::deque<Message> sent;
   std::deque<Message> received;
-  for (const spi::MessageTag tag : tags) {
+  for (const uint64_t tag : tags) {
     sent.emplace_back(100, tag);
     link_[0]->Send(tag, sent.back().span(), &sent.back().transfer);
   }

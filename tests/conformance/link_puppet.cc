@@ -74,8 +74,8 @@ void Puppet::Command(char what, uint64_t tag, uint64_t value, const std::string&
 }
 
 void Puppet::Connect(const std::string& address) { Command('c', 0, 0, address); }
-void Puppet::Send(spi::MessageTag tag, size_t bytes) { Command('s', tag, bytes); }
-void Puppet::Receive(spi::MessageTag tag, size_t bytes) { Command('r', tag, bytes); }
+void Puppet::Send(uint64_t tag, size_t bytes) { Command('s', tag, bytes); }
+void Puppet::Receive(uint64_t tag, size_t bytes) { Command('r', tag, bytes); }
 void Puppet::Close() { Command('x', 0, 0); }
 
 void Puppet::Exit() {

@@ -24,9 +24,9 @@ class Puppet {
   const std::string& address() const { return address_; }
 
   // Each returns when the process has obeyed. It calls Progress() all the while.
-  void Connect(const std::string& address);      // to rank 0
-  void Send(spi::MessageTag tag, size_t bytes);  // with the pattern of its tag
-  void Receive(spi::MessageTag tag, size_t bytes);
+  void Connect(const std::string& address);  // to rank 0
+  void Send(uint64_t tag, size_t bytes);     // with the pattern of its tag
+  void Receive(uint64_t tag, size_t bytes);
   void Close();  // its wire, in order
   void Exit();   // without closing anything
 

@@ -141,7 +141,7 @@ void LinkPairTest::SetUp() {
   }
 }
 
-void LinkPairTest::Exchange(int from, spi::MessageTag tag, size_t bytes) {
+void LinkPairTest::Exchange(int from, uint64_t tag, size_t bytes) {
   Message sent(bytes, tag);
   Message received(bytes);
   link_[from]->Send(tag, sent.span(), &sent.transfer);

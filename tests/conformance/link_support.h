@@ -97,7 +97,7 @@ class LinkPairTest : public LinkTest {
 
   std::vector<spi::Wire*> both() { return {wire_[0].get(), wire_[1].get()}; }
   // One message from rank `from` to the other, checked.
-  void Exchange(int from, spi::MessageTag tag, size_t bytes);
+  void Exchange(int from, uint64_t tag, size_t bytes);
 
   std::unique_ptr<spi::Wire> wire_[2];
   std::unique_ptr<spi::Link> link_[2];  // link_[0] leads from rank 0 to rank 1

@@ -18,7 +18,7 @@ sim::Options NetworkOptions(const JobOptions& options) {
 }
 
 // Far enough apart for every plan's rounds and messages.
-spi::MessageTag TagOf(size_t operation) { return uint64_t{operation} << 32; }
+spi::MessageTag TagOf(size_t operation) { return {uint64_t{operation} << 32}; }
 
 }  // namespace
 

@@ -12,23 +12,24 @@ namespace phalanx::messaging {
 LinkCore::LinkCore(int rank, FabricPeer* peer, size_t eager_bytes)
     : rank_(rank), peer_(peer), eager_bytes_(eager_bytes) {}
 
-void LinkCore::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+void LinkCore::Send(const spi::Label& label, absl::Span<const std::byte> bytes,
                     spi::Transfer* transfer) {
   transfer->Begin();
   if (!status_.ok() || !closed_.ok()) {
     transfer->Finish(status_.ok() ? closed_ : status_);
     return;
   }
-  const Queued message{tag, bytes, transfer};
-  if (open_ && stalled_ && wanted_.erase(tag) > 0) return Start(message, /*credited=*/false);
+  const Queued message{label, bytes, transfer};
+  if (open_ && stalled_ && wanted_.erase(label.tag) > 0) return Start(message, /*credited=*/false);
   if (open_ && queue_.empty() && outstanding_ + Cost(bytes.size()) <= kWindowBytes) {
     return Start(message, /*credited=*/true);
   }
   queue_.push_back(message);
-  PHX_CHECK_MSG(queued_.emplace(tag, std::prev(queue_.end())).second, "tag already in flight");
+  PHX_CHECK_MSG(queued_.emplace(label.tag, std::prev(queue_.end())).second,
+                "tag already in flight");
   if (open_ && !stalled_) {
     stalled_ = true;
-    SendControl(FrameKind::kStalled, 0);
+    SendControl(FrameKind::kStalled);
   }
 }
 
@@ -38,7 +39,9 @@ void LinkCore::Start(const Queued& message, bool credited) {
   header.kind = static_cast<uint8_t>(eager ? FrameKind::kEager : FrameKind::kBulk);
   header.credited = credited ? 1 : 0;
   header.key = key_;
-  header.value = message.tag;
+  header.check = message.label.check;
+  header.value = message.label.tag.number;
+  header.space = message.label.tag.space;
   if (credited) outstanding_ += Cost(message.bytes.size());
   if (eager) {
     peer_->SendEager(header, message.bytes, message.transfer);
@@ -50,7 +53,7 @@ void LinkCore::Start(const Queued& message, bool credited) {
 void LinkCore::StartQueued() {
   while (!queue_.empty() && outstanding_ + Cost(queue_.front().bytes.size()) <= kWindowBytes) {
     const Queued message = queue_.front();
-    queued_.erase(message.tag);
+    queued_.erase(message.label.tag);
     queue_.pop_front();
     Start(message, /*credited=*/true);
   }
@@ -58,7 +61,7 @@ void LinkCore::StartQueued() {
   if (stalled == stalled_) return;
   stalled_ = stalled;
   wanted_.clear();
-  SendControl(stalled ? FrameKind::kStalled : FrameKind::kFlowing, 0);
+  SendControl(stalled ? FrameKind::kStalled : FrameKind::kFlowing);
 }
 
 void LinkCore::SetKey(uint64_t key) { key_ = key; }
@@ -70,18 +73,19 @@ void LinkCore::Open() {
   StartQueued();
 }
 
-void LinkCore::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) {
+void LinkCore::Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+                       spi::Transfer* transfer) {
   transfer->Begin();
   if (!status_.ok()) return transfer->Finish(status_);
-  const Posted posted{bytes, transfer};
-  const auto found = unexpected_.find(tag);
+  const Posted posted{label.check, bytes, transfer};
+  const auto found = unexpected_.find(label.tag);
   if (found == unexpected_.end()) {
     if (!closed_.ok()) return transfer->Finish(closed_);
-    PHX_CHECK_MSG(posted_.emplace(tag, posted).second, "tag already in flight");
-    if (peer_stalled_) SendControl(FrameKind::kWanted, tag);
+    PHX_CHECK_MSG(posted_.emplace(label.tag, posted).second, "tag already in flight");
+    if (peer_stalled_) SendControl(FrameKind::kWanted, label.tag);
     return;
   }
-  if (found->second.bytes != bytes.size()) return Refuse(tag, found->second.bytes, posted);
+  if (Refuse(found->second.check, found->second.bytes, posted)) return;
   const Unexpected message = std::move(found->second);
   unexpected_.erase(found);
   if (message.bulk) {
@@ -93,11 +97,13 @@ void LinkCore::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Tr
   ReturnCredit(message.bytes, message.credited);
 }
 
-void LinkCore::OnEager(spi::MessageTag tag, absl::Span<const std::byte> payload, bool credited) {
-  if (!status_.ok() || RefuseDuplicate(tag)) return;
-  const auto found = posted_.find(tag);
+void LinkCore::OnEager(const spi::Label& label, absl::Span<const std::byte> payload,
+                       bool credited) {
+  if (!status_.ok() || RefuseDuplicate(label.tag)) return;
+  const auto found = posted_.find(label.tag);
   if (found == posted_.end()) {
-    Unexpected& message = unexpected_[tag];
+    Unexpected& message = unexpected_[label.tag];
+    message.check = label.check;
     message.bytes = payload.size();
     message.credited = credited;
     message.payload.assign(payload.begin(), payload.end());
@@ -105,17 +111,18 @@ void LinkCore::OnEager(spi::MessageTag tag, absl::Span<const std::byte> payload,
   }
   const Posted posted = found->second;
   posted_.erase(found);
-  if (posted.bytes.size() != payload.size()) return Refuse(tag, payload.size(), posted);
+  if (Refuse(label.check, payload.size(), posted)) return;
   if (!payload.empty()) std::memcpy(posted.bytes.data(), payload.data(), payload.size());
   ReturnCredit(payload.size(), credited);
   posted.transfer->Finish(absl::OkStatus());
 }
 
-bool LinkCore::OnBulk(spi::MessageTag tag, size_t bytes, BulkId bulk, bool credited) {
-  if (!status_.ok() || RefuseDuplicate(tag)) return false;
-  const auto found = posted_.find(tag);
+bool LinkCore::OnBulk(const spi::Label& label, size_t bytes, BulkId bulk, bool credited) {
+  if (!status_.ok() || RefuseDuplicate(label.tag)) return false;
+  const auto found = posted_.find(label.tag);
   if (found == posted_.end()) {
-    Unexpected& message = unexpected_[tag];
+    Unexpected& message = unexpected_[label.tag];
+    message.check = label.check;
     message.bytes = bytes;
     message.credited = credited;
     message.bulk = true;
@@ -124,20 +131,17 @@ bool LinkCore::OnBulk(spi::MessageTag tag, size_t bytes, BulkId bulk, bool credi
   }
   const Posted posted = found->second;
   posted_.erase(found);
-  if (posted.bytes.size() != bytes) {
-    Refuse(tag, bytes, posted);
-    return false;
-  }
+  if (Refuse(label.check, bytes, posted)) return false;
   peer_->AcceptBulk(bulk, posted.bytes, posted.transfer);
   ReturnCredit(bytes, credited);
   return true;
 }
 
-void LinkCore::OnControl(FrameKind kind, uint64_t value) {
+void LinkCore::OnControl(FrameKind kind, const spi::MessageTag& value) {
   if (!status_.ok()) return;
   switch (kind) {
     case FrameKind::kCredit:
-      outstanding_ -= std::min(value, outstanding_);
+      outstanding_ -= std::min(value.number, outstanding_);
       if (stalled_) StartQueued();
       return;
     case FrameKind::kStalled:
@@ -150,10 +154,12 @@ void LinkCore::OnControl(FrameKind kind, uint64_t value) {
       peer_stalled_ = false;
       return;
     case FrameKind::kRefused:
-      return Fail(absl::InvalidArgumentError(
-          absl::StrCat("rank ", rank_,
-                       " received a message of another length than it expects; its count or "
-                       "type differs")));
+      return Fail(absl::InvalidArgumentError(absl::StrCat(
+          "rank ", rank_,
+          value.number == static_cast<uint64_t>(RefusalReason::kCheck)
+              ? " refused a message of ours: it belongs to another operation there"
+              : " received a message of another length than it expects; its count or type "
+                "differs")));
     case FrameKind::kHello:
     case FrameKind::kEager:
     case FrameKind::kBulk:
@@ -164,7 +170,7 @@ void LinkCore::OnControl(FrameKind kind, uint64_t value) {
   }
 }
 
-void LinkCore::OnWanted(spi::MessageTag tag) {
+void LinkCore::OnWanted(const spi::MessageTag& tag) {
   if (!stalled_) return;  // it crossed our kFlowing; the message is on its way or will go at once
   const auto found = queued_.find(tag);
   if (found == queued_.end()) {
@@ -182,24 +188,35 @@ void LinkCore::ReturnCredit(size_t bytes, bool credited) {
   if (!credited) return;
   owed_ += Cost(bytes);
   if (owed_ < kWindowBytes / 4) return;
-  SendControl(FrameKind::kCredit, owed_);
+  SendControl(FrameKind::kCredit, {owed_});
   owed_ = 0;
 }
 
-void LinkCore::Refuse(spi::MessageTag tag, size_t message_bytes, const Posted& posted) {
-  SendControl(FrameKind::kRefused, tag);
-  Fail(absl::InvalidArgumentError(absl::StrCat("rank ", rank_, " sent ", message_bytes,
-                                               " bytes where ", posted.bytes.size(),
-                                               " were expected; its count or type differs")));
+bool LinkCore::Refuse(uint32_t message_check, size_t message_bytes, const Posted& posted) {
+  if (message_check != posted.check) {
+    EndRefused(RefusalReason::kCheck, spi::OtherOperation(rank_));
+  } else if (message_bytes != posted.bytes.size()) {
+    EndRefused(RefusalReason::kLength,
+               absl::InvalidArgumentError(
+                   absl::StrCat("rank ", rank_, " sent ", message_bytes, " bytes where ",
+                                posted.bytes.size(), " were expected; its count or type differs")));
+  } else {
+    return false;
+  }
   posted.transfer->Finish(status_);
+  return true;
 }
 
-bool LinkCore::RefuseDuplicate(spi::MessageTag tag) {
+bool LinkCore::RefuseDuplicate(const spi::MessageTag& tag) {
   if (!unexpected_.contains(tag)) return false;
-  SendControl(FrameKind::kRefused, tag);
-  Fail(
-      absl::InvalidArgumentError(absl::StrCat("rank ", rank_, " sent two messages under one tag")));
+  EndRefused(RefusalReason::kDuplicate, absl::InvalidArgumentError(absl::StrCat(
+                                            "rank ", rank_, " sent two messages under one tag")));
   return true;
+}
+
+void LinkCore::EndRefused(RefusalReason reason, const absl::Status& status) {
+  SendControl(FrameKind::kRefused, {static_cast<uint64_t>(reason)});
+  Fail(status);
 }
 
 void LinkCore::Fail(const absl::Status& status) {
@@ -221,11 +238,12 @@ void LinkCore::PeerClosed() {
   for (const Queued& message : std::exchange(queue_, {})) message.transfer->Finish(closed_);
 }
 
-void LinkCore::SendControl(FrameKind kind, uint64_t value) {
+void LinkCore::SendControl(FrameKind kind, const spi::MessageTag& value) {
   FrameHeader header;
   header.kind = static_cast<uint8_t>(kind);
   header.key = key_;
-  header.value = value;
+  header.value = value.number;
+  header.space = value.space;
   peer_->SendEager(header, {}, nullptr);
 }
 

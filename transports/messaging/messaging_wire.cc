@@ -16,6 +16,10 @@ constexpr size_t kMaxEarlyHellos = 16 * 1024;
 constexpr milliseconds kAbortBound{900};
 constexpr milliseconds kFlushBound{200};
 
+spi::Label LabelOf(const FrameHeader& header) {
+  return {spi::MessageTag{header.value, header.space}, header.check};
+}
+
 std::mt19937_64 SeededFromTheSystem() {
   std::random_device device;
   std::seed_seq seed{device(), device(), device(), device(), device(), device()};
@@ -29,19 +33,20 @@ class MessagingWire::MessagingLink final : public spi::Link {
  public:
   MessagingLink(MessagingWire* wire, LinkCore* core) : wire_(wire), core_(core) {}
 
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes,
             spi::Transfer* transfer) override {
     {
       std::lock_guard<std::mutex> lock(wire_->mutex_);
-      core_->Send(tag, bytes, transfer);
+      core_->Send(label, bytes, transfer);
     }
     wire_->waiter_.Kick();  // a parked thread must look again: the fabric was armed before this
   }
 
-  void Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) override {
+  void Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+               spi::Transfer* transfer) override {
     {
       std::lock_guard<std::mutex> lock(wire_->mutex_);
-      core_->Receive(tag, bytes, transfer);
+      core_->Receive(label, bytes, transfer);
     }
     wire_->waiter_.Kick();
   }
@@ -155,7 +160,7 @@ bool MessagingWire::SayBye() {
   for (auto& [rank, connection] : connections_) {
     if (!connection->core.open() || !connection->core.status().ok()) continue;
     if (!connection->bye_sent) {
-      connection->core.SendControl(FrameKind::kBye, 0);
+      connection->core.SendControl(FrameKind::kBye);
       connection->bye_sent = true;
     }
     done = done && connection->bye_answered;
@@ -214,9 +219,9 @@ void MessagingWire::OnFrame(const FrameHeader& header, absl::Span<const std::byt
   Connection* const connection = Addressee(header);
   if (connection == nullptr) return;
   if (kind == FrameKind::kEager) {
-    connection->core.OnEager(header.value, payload, header.credited != 0);
+    connection->core.OnEager(LabelOf(header), payload, header.credited != 0);
   } else {
-    OnControl(*connection, kind, header.value);
+    OnControl(*connection, kind, LabelOf(header).tag);
   }
 }
 
@@ -225,13 +230,14 @@ bool MessagingWire::OnBulk(const FrameHeader& header, size_t bytes, BulkId bulk)
   if (connection == nullptr || static_cast<FrameKind>(header.kind) != FrameKind::kBulk) {
     return false;
   }
-  return connection->core.OnBulk(header.value, bytes, bulk, header.credited != 0);
+  return connection->core.OnBulk(LabelOf(header), bytes, bulk, header.credited != 0);
 }
 
-void MessagingWire::OnControl(Connection& connection, FrameKind kind, uint64_t value) {
+void MessagingWire::OnControl(Connection& connection, FrameKind kind,
+                              const spi::MessageTag& value) {
   if (kind == FrameKind::kBye) {
     connection.peer_closed = true;
-    connection.core.SendControl(FrameKind::kByeSeen, 0);
+    connection.core.SendControl(FrameKind::kByeSeen);
     connection.core.PeerClosed();
   } else if (kind == FrameKind::kWelcome) {
     connection.welcomed = true;
@@ -298,7 +304,7 @@ void MessagingWire::Greet(Connection& connection, const EarlyHello& early) {
   if (!checked.ok()) return Fail(connection, checked);
   connection.fabric_peer->BindSource(early.source);
   connection.core.SetKey(early.hello.key);
-  connection.core.SendControl(FrameKind::kWelcome, 0);
+  connection.core.SendControl(FrameKind::kWelcome);
   connection.greeted = true;
   if (connection.welcomed) connection.core.Open();
 }

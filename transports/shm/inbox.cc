@@ -15,17 +15,17 @@ void Inbox::Connect(const PeerSegment* peer, const LinkArea* theirs) {
   theirs_ = theirs;
 }
 
-absl::Status Inbox::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes,
+absl::Status Inbox::Receive(const spi::Label& label, absl::Span<std::byte> bytes,
                             spi::Transfer* transfer) {
-  const auto found = unexpected_.find(tag);
+  const auto found = unexpected_.find(label.tag);
   if (found == unexpected_.end()) {
-    const bool added = posted_.emplace(tag, Posted{bytes, transfer}).second;
+    const bool added = posted_.emplace(label.tag, Posted{label.check, bytes, transfer}).second;
     PHX_CHECK_MSG(added, "two receives of one tag are in flight");
     return absl::OkStatus();
   }
   const Message message = found->second;
   unexpected_.erase(found);
-  return Match(message, {bytes, transfer});
+  return Match(message, {label.check, bytes, transfer});
 }
 
 absl::StatusOr<bool> Inbox::Progress(size_t budget) {
@@ -69,8 +69,8 @@ absl::StatusOr<bool> Inbox::TakeListed() {
     const MessageDescriptor& next = theirs_->messages[taken_count_ % kPlaces];
     if (next.sequence.load(std::memory_order_acquire) != taken_count_ + 1) break;
     peer_->Acquired(&next.sequence);
-    Message message{next.id, next.kind, next.length, next.where, {}};
-    const spi::MessageTag tag = next.tag;
+    Message message{next.check, next.id, next.kind, next.length, next.where, {}};
+    const spi::MessageTag tag{next.tag_number, next.tag_space};
     std::memcpy(message.tiny, next.tiny, kTinyBytes);
     const bool sound =
         message.kind <= MessageKind::kWindow &&
@@ -96,9 +96,12 @@ absl::StatusOr<bool> Inbox::TakeListed() {
 }
 
 absl::Status Inbox::Match(const Message& message, const Posted& posted) {
-  if (message.length != posted.bytes.size()) {
-    absl::Status status = absl::InvalidArgumentError(absl::StrCat(
-        "its message has ", message.length, " bytes, ", posted.bytes.size(), " were expected"));
+  if (message.check != posted.check || message.length != posted.bytes.size()) {
+    absl::Status status = message.check != posted.check
+                              ? spi::OtherOperation(peer_rank_)
+                              : absl::InvalidArgumentError(
+                                    absl::StrCat("its message has ", message.length, " bytes, ",
+                                                 posted.bytes.size(), " were expected"));
     posted.transfer->Finish(status);
     return status;
   }

@@ -19,17 +19,18 @@ namespace phalanx::shm {
 // Called with the wire's lock held.
 class Inbox {
  public:
-  explicit Inbox(LinkArea* own) : own_(own) {}
+  Inbox(LinkArea* own, int peer_rank) : own_(own), peer_rank_(peer_rank) {}
 
   void Connect(const PeerSegment* peer, const LinkArea* theirs);
 
   // An error is the link's, as in Progress().
-  absl::Status Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer);
+  absl::Status Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+                       spi::Transfer* transfer);
 
   // Takes what is listed and fetches what is matched, at most `budget` bytes of it. True if
-  // anything moved. INVALID_ARGUMENT when a message hasn't the length that its receiver expects
-  // (that transfer has ended so), UNAVAILABLE when the peer's memory is gone, INTERNAL when what it
-  // lists makes no sense.
+  // anything moved. INVALID_ARGUMENT when a message hasn't the check or the length that its
+  // receiver expects (that transfer has ended so), UNAVAILABLE when the peer's memory is gone,
+  // INTERNAL when what it lists makes no sense.
   absl::StatusOr<bool> Progress(size_t budget);
   // Whether Progress() would find something to do.
   bool HasNews() const;
@@ -37,7 +38,7 @@ class Inbox {
 
   bool fetching() const { return !fetches_.empty(); }
   // Whether a message of that tag has come before its receive.
-  bool Holds(spi::MessageTag tag) const { return unexpected_.contains(tag); }
+  bool Holds(const spi::MessageTag& tag) const { return unexpected_.contains(tag); }
 
   // Finishes every transfer in flight, or those only that no message has come for.
   void Fail(const absl::Status& status);
@@ -45,6 +46,7 @@ class Inbox {
 
  private:
   struct Message {
+    uint32_t check;
     uint32_t id;
     MessageKind kind;
     uint64_t length;
@@ -52,6 +54,7 @@ class Inbox {
     std::byte tiny[kTinyBytes];
   };
   struct Posted {
+    uint32_t check;
     absl::Span<std::byte> bytes;
     spi::Transfer* transfer;
   };
@@ -71,6 +74,7 @@ class Inbox {
   bool ShowAcknowledgements();
 
   LinkArea* const own_;
+  const int peer_rank_;
   const PeerSegment* peer_ = nullptr;
   const LinkArea* theirs_ = nullptr;
 

@@ -11,22 +11,24 @@ LinkState::LinkState(const Options& options)
       peer_(options.peer),
       own_(options.own),
       outbox_(options.segment, options.own),
-      inbox_(options.own) {}
+      inbox_(options.own, options.expected.rank) {}
 
-void LinkState::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+void LinkState::Send(const spi::Label& label, absl::Span<const std::byte> bytes,
                      spi::Transfer* transfer) {
   transfer->Begin();
   if (state_ == State::kEnded) return transfer->Finish(status_);
   if (state_ == State::kPeerClosed) return transfer->Finish(PeerHasClosed());
-  outbox_.Send(tag, bytes, transfer);
+  outbox_.Send(label, bytes, transfer);
   Ring();
 }
 
-void LinkState::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) {
+void LinkState::Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+                        spi::Transfer* transfer) {
   transfer->Begin();
   if (state_ == State::kEnded) return transfer->Finish(status_);
-  if (state_ == State::kPeerClosed && !inbox_.Holds(tag)) return transfer->Finish(PeerHasClosed());
-  if (absl::Status status = inbox_.Receive(tag, bytes, transfer); !status.ok()) {
+  if (state_ == State::kPeerClosed && !inbox_.Holds(label.tag))
+    return transfer->Finish(PeerHasClosed());
+  if (absl::Status status = inbox_.Receive(label, bytes, transfer); !status.ok()) {
     return Break(Named(status));
   }
   Ring();

@@ -31,8 +31,8 @@ class LinkState {
 
   const PeerSegment& peer() const { return *peer_; }
 
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
-  void Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer);
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
+  void Receive(const spi::Label& label, absl::Span<std::byte> bytes, spi::Transfer* transfer);
 
   bool Progress(size_t budget);
   bool HasNews() const;

@@ -15,7 +15,7 @@ namespace phalanx::shm {
 inline constexpr uint32_t kPlaces = 1024;
 // Small messages are copied, so that their sender needn't wait: the smallest into the list itself,
 // others into boxes while there are free ones.
-inline constexpr size_t kTinyBytes = 24;
+inline constexpr size_t kTinyBytes = 16;
 inline constexpr size_t kBoxBytes = 8 * 1024;
 inline constexpr int kBoxes = 64;
 // Copied messages that no receive has asked for yet, at most: they count as sent, so their number
@@ -38,11 +38,12 @@ struct alignas(64) MessageDescriptor {
   // Position in the list, from 1 on; written last.
   std::atomic<uint32_t> sequence;
   uint32_t id;  // for the acknowledgement
-  uint64_t tag;
+  uint64_t tag_number;
+  uint64_t tag_space;
   uint64_t length;
   uint64_t where;
   MessageKind kind;
-  uint32_t unused;
+  uint32_t check;
   std::byte tiny[kTinyBytes];
 };
 static_assert(sizeof(MessageDescriptor) == 64);

@@ -15,8 +15,9 @@ void Outbox::Connect(const PeerSegment* peer, const LinkArea* theirs) {
   for (int box = kBoxes; box-- > 0;) free_boxes_.push_back(box);
 }
 
-void Outbox::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes, spi::Transfer* transfer) {
-  const Waiting message{tag, bytes, transfer};
+void Outbox::Send(const spi::Label& label, absl::Span<const std::byte> bytes,
+                  spi::Transfer* transfer) {
+  const Waiting message{label, bytes, transfer};
   if (waiting_.empty() && CanList()) {
     List(message);
   } else {
@@ -43,7 +44,9 @@ void Outbox::List(const Waiting& message) {
   listed.bytes = message.bytes;
   MessageDescriptor& descriptor = own_->messages[listed_count_ % kPlaces];
   descriptor.id = id;
-  descriptor.tag = message.tag;
+  descriptor.tag_number = message.label.tag.number;
+  descriptor.tag_space = message.label.tag.space;
+  descriptor.check = message.label.check;
   descriptor.length = message.bytes.size();
   descriptor.where = 0;
   listed.copied = Copy(message.bytes, &listed, &descriptor);

@@ -25,7 +25,7 @@ class Outbox {
   // The handshake is done; messages may be listed.
   void Connect(const PeerSegment* peer, const LinkArea* theirs);
 
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
 
   // Takes acknowledgements, lists what waits, fills the window. True if anything moved. INTERNAL
   // when the peer acknowledges what was never sent; RESOURCE_EXHAUSTED when there is no memory for
@@ -43,7 +43,7 @@ class Outbox {
 
  private:
   struct Waiting {
-    spi::MessageTag tag;
+    spi::Label label;
     absl::Span<const std::byte> bytes;
     spi::Transfer* transfer;
   };

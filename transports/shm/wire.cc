@@ -48,15 +48,16 @@ class ShmWire::LinkHandle : public spi::Link {
     links.erase(std::remove(links.begin(), links.end(), state_.get()), links.end());
   }
 
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes,
             spi::Transfer* transfer) override {
     const std::lock_guard<std::mutex> lock(wire_->mutex_);
-    state_->Send(tag, bytes, transfer);
+    state_->Send(label, bytes, transfer);
   }
 
-  void Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) override {
+  void Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+               spi::Transfer* transfer) override {
     const std::lock_guard<std::mutex> lock(wire_->mutex_);
-    state_->Receive(tag, bytes, transfer);
+    state_->Receive(label, bytes, transfer);
   }
 
  private:

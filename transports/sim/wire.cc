@@ -36,9 +36,10 @@ class WireLink : public spi::Link {
     own_->sides.erase(peer_->address);
   }
 
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes,
             spi::Transfer* transfer) override;
-  void Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) override;
+  void Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+               spi::Transfer* transfer) override;
 
   // A connection takes both sides' greeting, each on its way for a while.
   void Connect();
@@ -54,7 +55,7 @@ class WireLink : public spi::Link {
   static void Dispatch(Core* core, const Ends& ends, std::shared_ptr<Outgoing> message);
   static void Arrive(Core* core, const Ends& ends, const std::shared_ptr<Outgoing>& message);
   static void FinishSend(Core* core, Endpoint* sender, Outgoing* message);
-  static void Deliver(Core* core, const Ends& ends, spi::MessageTag tag,
+  static void Deliver(Core* core, const Ends& ends, const spi::Label& label,
                       const std::vector<std::byte>& bytes, const Incoming& incoming);
 
   Core* const core_;
@@ -109,18 +110,18 @@ void WireLink::Arrive(Core* core, const Ends& ends, const std::shared_ptr<Outgoi
   const std::shared_ptr<Side> side = SideOf(*ends.second, *ends.first);
   if (message->transfer == nullptr || side == nullptr || !side->failure.ok()) return;
   if (core->Dead(ends.first->identity.rank) || core->Dead(ends.second->identity.rank)) return;
-  const auto posted = side->posted.find(message->tag);
+  const auto posted = side->posted.find(message->label.tag);
   if (posted != side->posted.end()) {
     const Incoming incoming = posted->second;
     side->posted.erase(posted);
     FinishSend(core, ends.first.get(), message.get());
-    Deliver(core, ends, message->tag, message->bytes, incoming);
+    Deliver(core, ends, message->label, message->bytes, incoming);
   } else if (side->arrived_bytes + message->bytes.size() <= core->options().unexpected_bytes) {
     FinishSend(core, ends.first.get(), message.get());
     side->arrived_bytes += message->bytes.size();
-    side->arrived[message->tag] = message->bytes;
+    side->arrived[message->label.tag] = {message->label.check, message->bytes};
   } else {
-    side->waiting[message->tag] = message;
+    side->waiting[message->label.tag] = message;
   }
 }
 
@@ -128,7 +129,8 @@ void WireLink::FinishSend(Core* core, Endpoint* sender, Outgoing* message) {
   if (!message->bytes.empty() &&
       std::memcmp(message->live, message->bytes.data(), message->bytes.size()) != 0) {
     core->Violation(absl::StrCat("rank ", sender->identity.rank,
-                                 " changed a send buffer in flight, tag ", message->tag));
+                                 " changed a send buffer in flight, tag ",
+                                 message->label.tag.number));
   }
   sender->finished.emplace_back(std::exchange(message->transfer, nullptr), absl::OkStatus());
   for (auto& [address, side] : sender->sides) {
@@ -136,14 +138,17 @@ void WireLink::FinishSend(Core* core, Endpoint* sender, Outgoing* message) {
   }
 }
 
-void WireLink::Deliver(Core* core, const Ends& ends, spi::MessageTag tag,
+void WireLink::Deliver(Core* core, const Ends& ends, const spi::Label& label,
                        const std::vector<std::byte>& bytes, const Incoming& incoming) {
   Endpoint* const receiver = ends.second.get();
   const int rank = receiver->identity.rank;
-  if (bytes.size() != incoming.buffer.size()) {
-    const absl::Status status = absl::InvalidArgumentError(
-        absl::StrCat("rank ", rank, " expects ", incoming.buffer.size(), " bytes of rank ",
-                     ends.first->identity.rank, ", which sent ", bytes.size()));
+  if (label.check != incoming.check || bytes.size() != incoming.buffer.size()) {
+    const absl::Status status =
+        label.check != incoming.check
+            ? spi::OtherOperation(ends.first->identity.rank)
+            : absl::InvalidArgumentError(absl::StrCat(
+                  "rank ", rank, " expects ", incoming.buffer.size(), " bytes of rank ",
+                  ends.first->identity.rank, ", which sent ", bytes.size()));
     receiver->finished.emplace_back(incoming.transfer, status);
     if (const auto side = SideOf(*ends.second, *ends.first)) FailSide(receiver, side.get(), status);
     if (const auto side = SideOf(*ends.first, *ends.second)) {
@@ -153,14 +158,14 @@ void WireLink::Deliver(Core* core, const Ends& ends, spi::MessageTag tag,
   }
   if (std::any_of(incoming.buffer.begin(), incoming.buffer.end(),
                   [](std::byte byte) { return byte != kUnreceived; })) {
-    core->Violation(
-        absl::StrCat("rank ", rank, " wrote to the buffer of a posted receive, tag ", tag));
+    core->Violation(absl::StrCat("rank ", rank, " wrote to the buffer of a posted receive, tag ",
+                                 label.tag.number));
   }
   std::copy(bytes.begin(), bytes.end(), incoming.buffer.begin());
   receiver->finished.emplace_back(incoming.transfer, absl::OkStatus());
 }
 
-void WireLink::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
+void WireLink::Send(const spi::Label& label, absl::Span<const std::byte> bytes,
                     spi::Transfer* transfer) {
   const Core::Lock lock(core_->mutex());
   transfer->Begin();
@@ -170,7 +175,7 @@ void WireLink::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
     return;
   }
   auto message = std::make_shared<Outgoing>();
-  message->tag = tag;
+  message->label = label;
   message->live = bytes.data();
   message->bytes.assign(bytes.begin(), bytes.end());
   message->transfer = transfer;
@@ -178,18 +183,20 @@ void WireLink::Send(spi::MessageTag tag, absl::Span<const std::byte> bytes,
   if (side->open) Dispatch(core_, Ends(own_, peer_), std::move(message));
 }
 
-void WireLink::Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer) {
+void WireLink::Receive(const spi::Label& label, absl::Span<std::byte> bytes,
+                       spi::Transfer* transfer) {
   const Core::Lock lock(core_->mutex());
   transfer->Begin();
   const std::shared_ptr<Side> side = SideOf(*own_, *peer_);
-  const Incoming incoming{bytes, transfer};
+  const spi::MessageTag tag = label.tag;
+  const Incoming incoming{label.check, bytes, transfer};
   const Ends ends(peer_, own_);
   std::fill(bytes.begin(), bytes.end(), kUnreceived);
   if (const auto arrived = side->arrived.find(tag); arrived != side->arrived.end()) {
-    const std::vector<std::byte> message = std::move(arrived->second);
+    const Arrived message = std::move(arrived->second);
     side->arrived.erase(arrived);
-    side->arrived_bytes -= message.size();
-    Deliver(core_, ends, tag, message, incoming);
+    side->arrived_bytes -= message.bytes.size();
+    Deliver(core_, ends, {tag, message.check}, message.bytes, incoming);
   } else if (!side->failure.ok()) {
     own_->finished.emplace_back(transfer, side->failure);
   } else if (const auto waiting = side->waiting.find(tag); waiting != side->waiting.end()) {

@@ -19,13 +19,20 @@ namespace phalanx::sim {
 
 // A message on its way.
 struct Outgoing {
-  spi::MessageTag tag = 0;
+  spi::Label label = 0;
   const std::byte* live = nullptr;
   std::vector<std::byte> bytes;       // as they were when it was sent
   spi::Transfer* transfer = nullptr;  // null when it has ended
 };
 
+// One that has come before its receive.
+struct Arrived {
+  uint32_t check = 0;
+  std::vector<std::byte> bytes;
+};
+
 struct Incoming {
+  uint32_t check = 0;
   absl::Span<std::byte> buffer;
   spi::Transfer* transfer = nullptr;
 };
@@ -39,7 +46,7 @@ struct Side {
   std::list<std::shared_ptr<Outgoing>> outgoing;
   std::map<spi::MessageTag, Incoming> posted;
   // From the peer, before their receives.
-  std::map<spi::MessageTag, std::vector<std::byte>> arrived;
+  std::map<spi::MessageTag, Arrived> arrived;
   std::map<spi::MessageTag, std::shared_ptr<Outgoing>> waiting;
   size_t arrived_bytes = 0;
 };

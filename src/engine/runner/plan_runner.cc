@@ -146,8 +146,10 @@ class PlanRunner::Impl {
   spi::Transfer* TransferOf(const Slot& slot, const CompiledStep& step) {
     return &transfers_[size_t{slot.index} * compiled_.transfers + step.transfer];
   }
-  spi::MessageTag TagOf(const Slot& slot, const CompiledStep& step) const {
-    return context_.tag + uint64_t{slot.round} * plan_->messages + step.message;
+  spi::Label LabelOf(const Slot& slot, const CompiledStep& step) const {
+    return {{context_.tag.number + uint64_t{slot.round} * plan_->messages + step.message,
+             context_.tag.space},
+            context_.check};
   }
   // A piece of `left` bytes that the budget allows, whole elements.
   size_t Piece(size_t left, size_t most) const {
@@ -356,7 +358,7 @@ PlanRunner::Impl::Outcome PlanRunner::Impl::Send(const Slot& slot, const Compile
   const Range range = step.source.In(slot.round, slot.index);
   if (range.bytes == 0) return Outcome::kDone;
   context_.links[step.peer]->Send(
-      TagOf(slot, step),
+      LabelOf(slot, step),
       absl::MakeConstSpan(Readable(step.source.region) + range.offset, range.bytes), transfer);
   const Outcome outcome = Finish(transfer);
   return outcome == Outcome::kBlocked ? Outcome::kMoved : outcome;
@@ -369,7 +371,7 @@ PlanRunner::Impl::Outcome PlanRunner::Impl::Receive(const Slot& slot, const Comp
   const Range range = step.destination.In(slot.round, slot.index);
   if (range.bytes == 0) return Outcome::kDone;
   context_.links[step.peer]->Receive(
-      TagOf(slot, step),
+      LabelOf(slot, step),
       absl::MakeSpan(Writable(step.destination.region) + range.offset, range.bytes), transfer);
   const Outcome outcome = Finish(transfer);
   return outcome == Outcome::kBlocked ? Outcome::kMoved : outcome;

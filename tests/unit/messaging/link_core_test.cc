@@ -199,10 +199,10 @@ TEST_F(LinkCoreTest, SenderStopsAtItsWindowAndGoesOnWithCredit) {
   ASSERT_EQ(peer_.sent.size(), fits + 1);
   EXPECT_EQ(peer_.SentKinds().back(), FrameKind::kStalled);
   EXPECT_FALSE(transfers[fits].done());
-  core_.OnControl(FrameKind::kCredit, cost);
+  core_.OnControl(FrameKind::kCredit, {cost});
   EXPECT_TRUE(transfers[fits].done());
   EXPECT_FALSE(transfers[fits + 1].done());
-  core_.OnControl(FrameKind::kCredit, cost);
+  core_.OnControl(FrameKind::kCredit, {cost});
   EXPECT_TRUE(transfers[fits + 1].done());
   EXPECT_EQ(peer_.SentKinds().back(), FrameKind::kFlowing);
 }
@@ -213,12 +213,12 @@ TEST_F(LinkCoreTest, WantedMessageGoesWithoutCredit) {
   std::deque<spi::Transfer> transfers;
   const uint64_t fits = LinkCore::kWindowBytes / (LinkCore::kMessageCost + kEagerBytes);
   for (uint64_t tag = 0; tag < fits + 10; ++tag) core_.Send(tag, bytes, &transfers.emplace_back());
-  core_.OnControl(FrameKind::kWanted, fits + 5);
+  core_.OnControl(FrameKind::kWanted, {fits + 5});
   EXPECT_TRUE(transfers[fits + 5].done());
   EXPECT_EQ(peer_.sent.back().header.value, fits + 5);
   EXPECT_EQ(peer_.sent.back().header.credited, 0);
   // Wanted before it is sent.
-  core_.OnControl(FrameKind::kWanted, 9999);
+  core_.OnControl(FrameKind::kWanted, {9999});
   spi::Transfer later;
   core_.Send(9999, bytes, &later);
   EXPECT_TRUE(later.done());
@@ -232,7 +232,7 @@ TEST_F(LinkCoreTest, ReceiverNamesItsReceivesToAStalledSender) {
   spi::Transfer second;
   core_.Receive(1, absl::MakeSpan(buffer), &first);
   EXPECT_TRUE(peer_.sent.empty());
-  core_.OnControl(FrameKind::kStalled, 0);
+  core_.OnControl(FrameKind::kStalled, {0});
   core_.Receive(2, absl::MakeSpan(buffer), &second);
   EXPECT_EQ(peer_.SentKinds(), (std::vector{FrameKind::kWanted, FrameKind::kWanted}));
   EXPECT_EQ(peer_.sent[1].header.value, 2u);
@@ -271,9 +271,10 @@ TEST(LinkCorePair, AnyOrderWithinTheWindow) {
     const auto kind = static_cast<FrameKind>(frame.header.kind);
     if (kind == FrameKind::kEager) {
       ++arrived;
-      to.OnEager(frame.header.value, frame.payload, frame.header.credited != 0);
+      to.OnEager({{frame.header.value, frame.header.space}, frame.header.check}, frame.payload,
+                 frame.header.credited != 0);
     } else {
-      to.OnControl(kind, frame.header.value);
+      to.OnControl(kind, {frame.header.value, frame.header.space});
     }
   };
   size_t done = 0;

@@ -13,12 +13,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "base/ids.h"
+#include "engine/key_table.h"
 #include "engine/operation.h"
+#include "engine/operation_list.h"
 #include "engine/request.h"
 #include "plan/planner.h"
 #include "spi/group.h"
@@ -47,6 +51,9 @@ class Channel final : public spi::TransferListener {
   CommunicatorId id() const { return config_.id; }
   const std::vector<int>& ranks() const { return config_.ranks; }
   const plan::Group& group() const { return config_.group; }
+
+  // Whose operations belong together; for Request::key. Any thread. See KeyTable::Find().
+  absl::StatusOr<KeyedLane*> LaneOfKey(std::string_view key) { return keys_.Find(key); }
 
   // Starts `request`, whose arguments have been checked. The result carries one reference for the
   // caller. Any thread.
@@ -91,20 +98,6 @@ class Channel final : public spi::TransferListener {
 
   class LongWait;
 
-  // An intrusive first-in, first-out list of operations.
-  class List {
-   public:
-    Operation* front() const { return front_; }
-    void Append(Operation* operation);
-    Operation* Pop();
-    Operation* TakeAll();
-    void Remove(Operation* previous, Operation* operation);
-
-   private:
-    Operation* front_ = nullptr;
-    Operation* back_ = nullptr;
-  };
-
   bool TryTakeToken() {
     return !token_.load(std::memory_order_relaxed) &&
            !token_.exchange(true, std::memory_order_seq_cst);
@@ -116,6 +109,8 @@ class Channel final : public spi::TransferListener {
   void DrainInbox();
   absl::Status AttachStream(Operation* operation);
   bool Advance();
+  bool AdvanceSequence(OperationList* operations);
+  bool AdvanceKeyed();
   bool AdvanceMessages();
   void TellIssued(Operation* operation, bool reached);
   bool MayLaunch(Operation* operation);
@@ -137,6 +132,7 @@ class Channel final : public spi::TransferListener {
   const ChannelConfig config_;
   Engine* const engine_;
   OperationPool* const pool_;
+  KeyTable keys_;
 
   std::atomic<bool> token_{false};
   std::atomic<int64_t> pending_{0};
@@ -147,7 +143,7 @@ class Channel final : public spi::TransferListener {
   std::atomic<int> inline_habit_{0};
 
   std::mutex inbox_mutex_;
-  List inbox_;
+  OperationList inbox_;
   std::atomic<bool> inbox_filled_{false};
 
   // Waiters without the token, and a holder whose operations wait for a stream, park here.
@@ -166,10 +162,11 @@ class Channel final : public spi::TransferListener {
 
   // The token holder's.
   const std::unique_ptr<PlanCache> plans_;
-  List collectives_;  // run one after the other
-  List messages_;     // run side by side
-  List sends_to_self_;
-  List receives_from_self_;
+  OperationList collectives_;           // run one after the other
+  std::vector<KeyedLane*> busy_lanes_;  // that have operations; run side by side
+  OperationList messages_;              // run side by side
+  OperationList sends_to_self_;
+  OperationList receives_from_self_;
   Operation* finished_ = nullptr;  // have callbacks to run once the token is given
   uint64_t collective_sequence_ = 0;
   uint64_t group_sequence_ = 0;

@@ -40,7 +40,8 @@ class Operation {
   // Only while !done(): the channel may be gone afterwards.
   Channel& channel() const { return *channel_; }
   const Request& request() const { return request_; }
-  // "all_reduce #12 (sum of 1024 float) on communicator 0".
+  // "all_reduce #12 (sum of 1024 float) on communicator 0", `all_reduce key "loss" #3 (…) …`. Only
+  // while the channel lives.
   std::string ToText() const;
 
   bool done() const { return done_.load(std::memory_order_acquire); }
@@ -65,6 +66,7 @@ class Operation {
 
  private:
   friend class Channel;
+  friend class OperationList;
   friend class OperationPool;
 
   explicit Operation(OperationPool* pool) : pool_(pool) {}
@@ -88,7 +90,7 @@ class Operation {
   Request request_;
   Channel* channel_ = nullptr;
   uint16_t communicator_ = 0;
-  uint64_t sequence_ = 0;       // on the communicator; for messages, on the directed pair
+  uint64_t sequence_ = 0;       // on the communicator, its key or, for messages, directed pair
   CachedPlan* plan_ = nullptr;  // while started_
   size_t runner_ = 0;           // index of its runner in plan_
   std::shared_ptr<device::ManualEvent>

@@ -14,6 +14,8 @@
 
 namespace phalanx::engine {
 
+struct KeyedLane;
+
 // Plain data, so that issuing an operation allocates nothing.
 struct Request {
   plan::CollectiveKind kind = plan::CollectiveKind::kBarrier;
@@ -27,6 +29,7 @@ struct Request {
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   device::Factor factor;
+  KeyedLane* key = nullptr;          // the channel's, of a collective with a key
   device::Stream* stream = nullptr;  // null: starts at once
   // Its stream reaches it together with the operation before it: a part of a group, or a message
   // that stands beside another (then the channel sets it; see StreamUnits).

@@ -21,27 +21,36 @@ namespace phalanx::messaging {
 
 enum class FrameKind : uint8_t {
   kHello = 1,     // who I am and whom I expect; payload: HelloPayload
-  kEager = 2,     // value: tag; payload: the message
-  kBulk = 3,      // value: tag; announces a message whose bytes come once it is accepted
+  kEager = 2,     // value, space: tag; payload: the message
+  kBulk = 3,      // value, space: tag; announces a message whose bytes come once it is accepted
   kCredit = 4,    // value: bytes of the sender's window that are free again
   kStalled = 5,   // messages wait for credit: tell which ones are wanted most
-  kWanted = 6,    // value: tag of a posted receive; may be sent without credit
+  kWanted = 6,    // value, space: tag of a posted receive; may be sent without credit
   kFlowing = 7,   // no message waits for credit any more
-  kRefused = 8,   // a message hadn't its receive's length; the link is dead
+  kRefused = 8,   // value: a RefusalReason; the link is dead
   kBye = 9,       // orderly end: no message follows
   kByeSeen = 10,  // answers kBye: everything before it has arrived
   kWelcome = 11,  // answers a hello that was found right: send
+};
+
+// Why a message was refused.
+enum class RefusalReason : uint64_t {
+  kLength = 1,     // not its receive's
+  kCheck = 2,      // the same
+  kDuplicate = 3,  // its tag is taken
 };
 
 // Begins every frame. Native byte order: all ranks of a job are machines of one kind.
 struct FrameHeader {
   uint8_t kind = 0;
   uint8_t credited = 0;  // 1: counts against the sender's window
-  uint8_t reserved[6] = {};
-  uint64_t key = 0;  // what the receiver's hello gave us; 0 in a hello
+  uint8_t reserved[2] = {};
+  uint32_t check = 0;  // of a message's label
+  uint64_t key = 0;    // what the receiver's hello gave us; 0 in a hello
   uint64_t value = 0;
+  uint64_t space = 0;
 };
-static_assert(sizeof(FrameHeader) == 24 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(sizeof(FrameHeader) == 32 && std::is_trivially_copyable_v<FrameHeader>);
 static_assert(std::endian::native == std::endian::little);
 
 // A bulk message that was announced and is neither accepted nor dropped. Opaque; made by a fabric.

@@ -34,17 +34,17 @@ class LinkCore {
   LinkCore(int rank, FabricPeer* peer, size_t eager_bytes);
 
   // The link's calls. Before Open() sends queue.
-  void Send(spi::MessageTag tag, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
-  void Receive(spi::MessageTag tag, absl::Span<std::byte> bytes, spi::Transfer* transfer);
+  void Send(const spi::Label& label, absl::Span<const std::byte> bytes, spi::Transfer* transfer);
+  void Receive(const spi::Label& label, absl::Span<std::byte> bytes, spi::Transfer* transfer);
 
   void SetKey(uint64_t key);  // frames to the peer carry it from now on
   void Open();                // the handshake is done, on both sides
   bool open() const { return open_; }
 
   // What arrives, only while open. OnBulk() is false if the message isn't kept.
-  void OnEager(spi::MessageTag tag, absl::Span<const std::byte> payload, bool credited);
-  bool OnBulk(spi::MessageTag tag, size_t bytes, BulkId bulk, bool credited);
-  void OnControl(FrameKind kind, uint64_t value);
+  void OnEager(const spi::Label& label, absl::Span<const std::byte> payload, bool credited);
+  bool OnBulk(const spi::Label& label, size_t bytes, BulkId bulk, bool credited);
+  void OnControl(FrameKind kind, const spi::MessageTag& value);
 
   // Ends what is held here (transfers that the fabric holds are ended by it), and everything later,
   // with `status`. The first end counts.
@@ -55,14 +55,17 @@ class LinkCore {
   // OK while the link is alive.
   const absl::Status& status() const { return status_; }
 
-  void SendControl(FrameKind kind, uint64_t value);
+  // `value`: what the kind says, a tag or a number.
+  void SendControl(FrameKind kind, const spi::MessageTag& value = {});
 
  private:
   struct Posted {
+    uint32_t check;
     absl::Span<std::byte> bytes;
     spi::Transfer* transfer;
   };
   struct Unexpected {
+    uint32_t check = 0;
     size_t bytes = 0;
     bool credited = false;
     bool bulk = false;
@@ -70,7 +73,7 @@ class LinkCore {
     std::vector<std::byte> payload;
   };
   struct Queued {
-    spi::MessageTag tag;
+    spi::Label label;
     absl::Span<const std::byte> bytes;
     spi::Transfer* transfer;
   };
@@ -78,11 +81,12 @@ class LinkCore {
   uint64_t Cost(size_t bytes) const { return kMessageCost + (bytes <= eager_bytes_ ? bytes : 0); }
   void Start(const Queued& message, bool credited);
   void StartQueued();
-  void OnWanted(spi::MessageTag tag);
+  void OnWanted(const spi::MessageTag& tag);
   void ReturnCredit(size_t bytes, bool credited);
-  // Ends the link because a message hasn't the length of its receive.
-  void Refuse(spi::MessageTag tag, size_t message_bytes, const Posted& posted);
-  bool RefuseDuplicate(spi::MessageTag tag);
+  // Ends the link if a message hasn't the check or the length of its receive.
+  bool Refuse(uint32_t message_check, size_t message_bytes, const Posted& posted);
+  bool RefuseDuplicate(const spi::MessageTag& tag);
+  void EndRefused(RefusalReason reason, const absl::Status& status);
 
   const int rank_;
   FabricPeer* const peer_;

@@ -74,7 +74,7 @@ class MessagingWire final : public spi::Wire, private FabricEvents {
   // The peer's hello, against what we expect of it.
   void Greet(Connection& connection, const EarlyHello& early);
   void GreetFromEarly(Connection& connection);
-  void OnControl(Connection& connection, FrameKind kind, uint64_t value);
+  void OnControl(Connection& connection, FrameKind kind, const spi::MessageTag& value);
   void Fail(Connection& connection, const absl::Status& status);
   // The connection that a frame belongs to, if it may be delivered.
   Connection* Addressee(const FrameHeader& header);

@@ -4,10 +4,12 @@
 #define PHALANX_SPI_LINK_H_
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,8 +23,32 @@
 namespace phalanx::spi {
 
 // Names a message between two members. Chosen by the engine, equal on both sides, never used for
-// two messages in flight in the same direction of one link. All 64 bits belong to the engine.
-using MessageTag = uint64_t;
+// two messages in flight in the same direction of one link. All 128 bits belong to the engine.
+struct MessageTag {
+  uint64_t number = 0;
+  // Numbers of different spaces are different names: a hash, where there is no room for one in
+  // `number` that could be trusted.
+  uint64_t space = 0;
+
+  auto operator<=>(const MessageTag&) const = default;
+
+  template <typename H>
+  friend H AbslHashValue(H state, const MessageTag& tag) {
+    return H::combine(std::move(state), tag.number, tag.space);
+  }
+};
+
+// What a message is sent and received as.
+struct Label {
+  Label(uint64_t number) : tag{number, 0} {}  // implicit: most tags are a number
+  Label(const MessageTag& message_tag, uint32_t message_check)
+      : tag(message_tag), check(message_check) {}
+
+  MessageTag tag;
+  // What the message is part of, as the sender sees it. A receive that has another check than the
+  // message of its tag is refused.
+  uint32_t check = 0;
+};
 
 // What a wire proves in its handshake and demands of its peers.
 struct Identity {
@@ -36,6 +62,9 @@ struct PeerIdentity {
   int rank = -1;
   Incarnation incarnation;
 };
+
+// The status of a receive whose check isn't the message's.
+absl::Status OtherOperation(int peer);
 
 // A path to one peer. Thread-safe. Destroying a link abandons nothing: the caller destroys it only
 // when none of its transfers is in flight (Wire::Abort ends them).
@@ -51,13 +80,14 @@ class Link {
   // what goes wrong is told through `transfer`, with one of:
   //   UNAVAILABLE          the peer is gone; names its rank
   //   FAILED_PRECONDITION  the handshake found another epoch, incarnation or job
-  //   INVALID_ARGUMENT     (receive) the message's length isn't bytes.size(); nothing is written
-  //   past it the status given to Wire::Abort
+  //   INVALID_ARGUMENT     (receive) the message's check isn't the label's, or its length isn't
+  //                        bytes.size(); nothing is written
+  //   the status given to Wire::Abort
   // After any of these the link is dead and further transfers end the same way.
-  virtual void Send(MessageTag tag, absl::Span<const std::byte> bytes, Transfer* transfer) = 0;
+  virtual void Send(const Label& label, absl::Span<const std::byte> bytes, Transfer* transfer) = 0;
 
   // Starts receiving the message of that tag into `bytes`, which has exactly its length.
-  virtual void Receive(MessageTag tag, absl::Span<std::byte> bytes, Transfer* transfer) = 0;
+  virtual void Receive(const Label& label, absl::Span<std::byte> bytes, Transfer* transfer) = 0;
 };
 
 // A session's endpoint. Thread-safe: it has one lock of its own.

@@ -28,7 +28,8 @@ struct RunContext {
       links;  // by group rank; null at our own. Empty if the plan needs none
   spi::GroupTransport* group = nullptr;
   uint64_t group_sequence = 0;  // of this operation on the group transport
-  spi::MessageTag tag = 0;      // first tag of the operation; it uses rounds × messages of them
+  spi::MessageTag tag;          // first tag of the operation; it uses rounds × messages of them
+  uint32_t check = 0;           // of its messages
 };
 
 // Holds everything that a run needs, allocated once: a runner is kept and started again for every
