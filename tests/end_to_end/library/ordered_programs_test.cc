@@ -71,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
                           Scenario{"far_ahead", 2}, Scenario{"device_wait_before_launch", 2},
                           Scenario{"destroyed_in_opposite_orders", 2},
                           Scenario{"learned_then_turned", 2}, Scenario{"messages_in_a_loop", 2},
-                          Scenario{"messages_learned_then_turned", 2}),
+                          Scenario{"messages_learned_then_turned", 2}, Scenario{"keyed_kinds", 2},
+                          Scenario{"keyed_host_waits", 2}, Scenario{"keyed_opposite_orders", 2},
+                          Scenario{"keyed_group", 2}),
         ::testing::Values("strict", "adaptive"), ::testing::Values(1, 2)),
     NameOf);
 
@@ -119,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Order, Deadlocks,
                          ::testing::Values(Scenario{"opposite_orders", 2},
                                            Scenario{"latin_square", 8},
                                            Scenario{"same_order_three_streams", 4},
-                                           Scenario{"beside_messages", 2}),
+                                           Scenario{"beside_messages", 2},
+                                           Scenario{"keyed_opposite_orders", 2}),
                          [](const auto& chosen) { return std::string(chosen.param.name); });
 
 class Explains : public ::testing::TestWithParam<std::tuple<const char*, int>> {
@@ -146,6 +149,7 @@ class Explains : public ::testing::TestWithParam<std::tuple<const char*, int>> {
 };
 
 TEST_P(Explains, ACount) { Differs("count_differs", "count", "409600", "409598"); }
+TEST_P(Explains, AKeyed) { Differs("keyed_count_differs", "count", "409600", "409598"); }
 TEST_P(Explains, AReduceOperation) { Differs("op_differs", "reduce operation", "sum", "max"); }
 TEST_P(Explains, AType) { Differs("type_differs", "type", "float", "int32"); }
 TEST_P(Explains, ARoot) { Differs("root_differs", "root", "0", "1"); }

@@ -63,6 +63,7 @@ class Rank {
     options.stream = StreamOf(stream);
     options.group = group_;
     options.graph = graph_;
+    options.key = key_;
     // A graph's operation happens again and again, so its input has to stay.
     if (graph_ != nullptr) issued.other.resize(count);
     float* const result = graph_ == nullptr ? issued.data.data() : issued.other.data();
@@ -81,6 +82,7 @@ class Rank {
     issued.other.resize(kCount);
     OpOptions options;
     options.stream = StreamOf(stream);
+    options.key = key_;
     issued.work =
         On(name).AllToAll(issued.data.data(), issued.other.data(),
                           kCount / static_cast<size_t>(size()), DataType::kFloat32, options);
@@ -107,6 +109,8 @@ class Rank {
     group_ = nullptr;
     groups_.push_back(group.Launch());
   }
+  // Reductions and all-to-alls that follow have this key; none if empty.
+  void Key(const std::string& key) { key_ = key; }
   // Records what `calls` issue, without streams, to be issued by Replay().
   void Recorded(const std::string& name, const std::function<void()>& calls) {
     graph_ = &graphs_[name];
@@ -217,6 +221,7 @@ class Rank {
   std::map<int, std::unique_ptr<Stream>> streams_;
   Group* group_ = nullptr;
   Graph* graph_ = nullptr;
+  std::string key_;
   std::map<std::string, Graph> graphs_;
   std::vector<Beside> beside_;
   std::vector<std::unique_ptr<Issued>> issued_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ordering_device_scenarios.h"
+#include "ordering_keyed_scenarios.h"
 #include "ordering_rank.h"
 #include "phalanx/phalanx.h"
 
@@ -208,6 +209,7 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
 int Run(const std::string& name) {
   phalanx::testing_support::Scenarios scenarios = OrderScenarios();
   scenarios.merge(phalanx::testing_support::DeviceScenarios());
+  scenarios.merge(phalanx::testing_support::KeyedScenarios());
   const auto scenario = scenarios.find(name);
   if (scenario == scenarios.end()) {
     std::fprintf(stderr, "no scenario %s\n", name.c_str());
