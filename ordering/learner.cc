@@ -27,7 +27,10 @@ void Learner::Add(const Schedule::Entry& entry, uint64_t sequence) {
   logged.earlier = last;
   last = ++added_;
   log_.push_back(std::move(logged));
-  if (log_.size() > longest_ * kMostBlocks + 1) log_.pop_front();
+  if (log_.size() <= longest_ * kMostBlocks + 1) return;
+  const auto oldest = last_of_kind_.find(log_.front().kind);
+  if (oldest->second == added_ - log_.size() + 1) last_of_kind_.erase(oldest);
+  log_.pop_front();
 }
 
 void Learner::Clear() {

@@ -4,21 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace phalanx::ordering {
-namespace {
-
-Schedule ProjectionOf(const Schedule& schedule, const Roster& roster, int rank) {
-  Schedule projection;
-  for (const Schedule::Entry& entry : schedule.entries) {
-    if (roster.IsMember(entry.lane, rank)) projection.entries.push_back(entry);
-  }
-  for (const Schedule::Base& base : schedule.bases) {
-    if (roster.IsMember(base.lane, rank)) projection.bases.push_back(base);
-  }
-  return projection;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 NodeAggregator::NodeAggregator(const NodeSettings& settings, const Roster* roster)
     : settings_(settings), roster_(roster) {
@@ -167,11 +156,21 @@ void NodeAggregator::On(const Ticket& ticket) {
 
 void NodeAggregator::On(const Certify& certify) {
   certified_ = true;
-  for (const int rank : ranks_) {
-    SendDown(
-        rank,
-        Certify{std::make_shared<const Schedule>(ProjectionOf(*certify.schedule, *roster_, rank))});
+  std::map<int, std::shared_ptr<Schedule>> parts;
+  for (const int rank : ranks_) parts[rank] = std::make_shared<Schedule>();
+  absl::flat_hash_map<Lane, Ranks> known;
+  const auto members_here = [&](const Lane& lane) -> const Ranks& {
+    const auto [found, is_new] = known.try_emplace(lane);
+    if (is_new) found->second = MembersHere(lane);
+    return found->second;
+  };
+  for (const Schedule::Base& base : certify.schedule->bases) {
+    for (const int rank : members_here(base.lane)) parts[rank]->bases.push_back(base);
   }
+  for (const Schedule::Entry& entry : certify.schedule->entries) {
+    for (const int rank : members_here(entry.lane)) parts[rank]->entries.push_back(entry);
+  }
+  for (const auto& [rank, part] : parts) SendDown(rank, Certify{part});
 }
 
 void NodeAggregator::On(const Fence& fence) { SendAll(fence); }

@@ -129,6 +129,7 @@ void Sequencer::IssueTicket(OpName op, Signature signature) {
     Tell(node, Ticket{number, previous_[node], op});
     previous_[node] = number;
   }
+  if (!settings_.adaptive) return;
   learner_.Add({op.lane, signature}, op.sequence);
   Learn();
 }
@@ -137,6 +138,7 @@ void Sequencer::IssueTicket(OpName op, Signature signature) {
 // --------------------------------------------------------------------------------------
 
 void Sequencer::On(int /*node*/, const LocalTickets& tickets) {
+  if (!settings_.adaptive) return;
   for (size_t i = 0; i < tickets.entries.size(); ++i) {
     learner_.Add(tickets.entries[i], tickets.sequences[i]);
   }

@@ -47,6 +47,17 @@ TEST(LearnerTest, FindsTheLastIteration) {
   EXPECT_EQ(schedule->bases[0].sequence, 3U);
 }
 
+TEST(LearnerTest, ForgetsWhatIsLongPast) {
+  Learner learner(2);
+  Log log(&learner);
+  log.Add("ab");
+  for (uint64_t count = 1; count <= 1000; ++count) log.Add("a", count);
+  log.Add("ababab");
+  const auto schedule = learner.Find(3);
+  ASSERT_TRUE(schedule.has_value());
+  EXPECT_EQ(Letters(*schedule), "ab");
+}
+
 TEST(LearnerTest, LanesMayInterleaveDifferently) {
   Learner learner(100);
   Log log(&learner);
