@@ -14,6 +14,7 @@ ROOMS = {
     "ordering": {"ordering"},
     # The same messages as bytes.
     "ordering/wire": {"ordering", "ordering_wire"},
+    "src/fusion": {"fusion", "ordering"},
     "src/membership": {"membership"},
     "src/topology": {"topology", "plan"},
     "transports/spi": {"spi"},
@@ -31,7 +32,7 @@ ROOMS = {
     "src/control": {"control_*", "membership", "ordering", "ordering_wire", "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.
-    "src/api": {"phalanx", "api", "engine", "launch", "plan", "ordering", "ordering_wire", "device",
+    "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
                 "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
@@ -48,7 +49,7 @@ ROOMS = {
 UNRESTRICTED = {"tests"}
 
 # Rooms without threads, clocks, environment, sockets, files or global randomness.
-PURE = ["src/plan", "ordering", "src/membership", "checkpoint/core"]
+PURE = ["src/plan", "src/fusion", "ordering", "src/membership", "checkpoint/core"]
 
 PURE_FORBIDDEN_INCLUDES = [
     "atomic", "barrier", "chrono", "condition_variable", "csignal", "cstdio", "ctime", "fcntl.h",
