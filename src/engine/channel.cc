@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "engine/engine.h"
+#include "engine/stream_units.h"
 #include "plan_cache.h"
-#include "stream_units.h"
 #include "tags.h"
 
 namespace phalanx::engine {
@@ -40,6 +40,7 @@ Operation* Channel::Issue(const Request& request) {
   if (LaunchGate* const gate = engine_->gate()) gate->HostComes(request.timeout);
   Operation* const operation = pool_->Take(/*references=*/2);  // the caller's and the queue's
   operation->request_ = request;
+  operation->owner_ = this;
   operation->channel_ = this;
   operation->communicator_ = config_.id.value;
   pending_.fetch_add(1, std::memory_order_seq_cst);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "stream_units.h"
+#include "engine/stream_units.h"
 
 namespace phalanx::engine {
 namespace {
@@ -67,6 +67,11 @@ void Engine::Abort(const absl::Status& status) {
   for (const auto& channel : Channels()) channel->Abort(status);
   for (spi::Wire* wire : config_.wires) wire->Abort(status);
   Notify(/*urgent=*/true);
+}
+
+absl::Status Engine::abort_status() {
+  const std::lock_guard lock(channels_mutex_);
+  return abort_status_;
 }
 
 absl::Status Engine::Drain(Deadline deadline) {

@@ -39,6 +39,21 @@ void Operation::Finish(absl::Status status) {
   done_.store(true, std::memory_order_seq_cst);
 }
 
+void Operation::Begin(const Request& request, OperationOwner* owner, CommunicatorId communicator,
+                      uint64_t sequence, std::shared_ptr<device::ManualEvent> end) {
+  request_ = request;
+  owner_ = owner;
+  communicator_ = communicator.value;
+  sequence_ = sequence;
+  stream_event_ = std::move(end);
+}
+
+void Operation::End(absl::Status status) {
+  Finish(std::move(status));
+  if (has_callbacks()) RunCallbacks();
+  Release();
+}
+
 void Operation::Then(Callback callback) {
   if (!done()) {
     {

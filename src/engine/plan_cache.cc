@@ -14,11 +14,14 @@ constexpr size_t kMaxPlans = 512;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CachedPlan>> PlanCache::Make(const plan::Collective& collective,
-                                                            bool on_links) const {
+                                                            bool keyed) const {
   auto entry = std::make_unique<CachedPlan>();
+  // A group transport runs one operation at a time. And what travels under a key may be cut and
+  // joined as its issuer likes, with the same result.
   plan::Group group = group_;
-  group.shares_memory &= !on_links;
-  PHX_ASSIGN_OR_RETURN(plan::Plan plan, plan::MakePlan(collective, group));
+  group.shares_memory &= !keyed;
+  const plan::Limits limits = keyed ? plan::Limits::InOneOrder() : plan::Limits();
+  PHX_ASSIGN_OR_RETURN(plan::Plan plan, plan::MakePlan(collective, group, limits));
   entry->uses_group = plan.uses_group();
   for (const plan::Step& step : plan.body) {
     if (step.kind != plan::StepKind::kSend && step.kind != plan::StepKind::kReceive) continue;
@@ -32,22 +35,19 @@ absl::StatusOr<std::unique_ptr<CachedPlan>> PlanCache::Make(const plan::Collecti
 }
 
 absl::StatusOr<PlanCache::Lease> PlanCache::Acquire(const Request& request) {
-  // A group transport runs one operation at a time.
-  const bool on_links = request.key != nullptr && group_.shares_memory;
+  const bool keyed = request.key != nullptr;
   if (request.parts != nullptr) {
-    PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(*request.parts, on_links));
+    PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(*request.parts, keyed));
     entry->cached = false;
     uncached_.push_back(std::move(entry));
     return Lease{uncached_.back().get(), TakeRunner(uncached_.back().get())};
   }
-  const Key key{request.kind,         request.type,  request.op,
-                request.root_or_peer, request.count, on_links};
+  const Key key{request.kind, request.type, request.op, request.root_or_peer, request.count, keyed};
   if (last_ == nullptr || !(key == last_key_)) {
     auto found = plans_.find(key);
     if (found == plans_.end()) {
       if (plans_.size() >= kMaxPlans) EvictOldest();
-      PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry,
-                           Make(request.ToCollective(), on_links));
+      PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(request.ToCollective(), keyed));
       found = plans_.emplace(key, std::move(entry)).first;
     }
     last_ = found->second.get();

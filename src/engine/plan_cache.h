@@ -49,17 +49,17 @@ class PlanCache {
     ReduceOp op;
     int root_or_peer;
     uint64_t count;
-    bool on_links;
+    bool keyed;
     bool operator==(const Key&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Key& key) {
       return H::combine(std::move(h), key.kind, key.type, key.op, key.root_or_peer, key.count,
-                        key.on_links);
+                        key.keyed);
     }
   };
 
   absl::StatusOr<std::unique_ptr<CachedPlan>> Make(const plan::Collective& collective,
-                                                   bool on_links) const;
+                                                   bool keyed) const;
   size_t TakeRunner(CachedPlan* entry);
   void EvictOldest();
 

@@ -1,4 +1,4 @@
-#include "stream_units.h"
+#include "engine/stream_units.h"
 
 #include <algorithm>
 #include <cstddef>

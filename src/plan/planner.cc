@@ -1,6 +1,7 @@
 #include "plan/planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -170,6 +171,16 @@ Plan PlanForLinks(const Collective& collective, const Group& group, const Limits
 }
 
 }  // namespace
+
+Limits Limits::InOneOrder() {
+  Limits limits;
+  limits.exchange_ranks = 0;
+  limits.exchange_ranks_oversubscribed = 0;
+  limits.doubling = 0;
+  limits.halving = std::numeric_limits<uint64_t>::max();
+  limits.halving_folded = std::numeric_limits<uint64_t>::max();
+  return limits;
+}
 
 absl::StatusOr<Plan> MakePlan(const Collective& requested, const Group& group,
                               const Limits& limits) {

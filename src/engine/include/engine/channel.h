@@ -40,7 +40,7 @@ struct ChannelConfig {
   std::unique_ptr<spi::GroupTransport> transport;  // if group.shares_memory
 };
 
-class Channel final : public spi::TransferListener {
+class Channel final : public spi::TransferListener, public OperationOwner {
  public:
   // `engine` outlives the channel.
   Channel(ChannelConfig config, Engine* engine);
@@ -64,11 +64,9 @@ class Channel final : public spi::TransferListener {
   void Launch(Operation* operation);
   void Refuse(Operation* operation, const absl::Status& why);
 
-  // Blocks until `operation`, of this channel, is done; returns its status, or DEADLINE_EXCEEDED
-  // naming what it waits for. Any thread but one inside a callback (FAILED_PRECONDITION).
-  absl::Status Wait(Operation* operation, Deadline deadline);
-  // Does what can be done now; true if `operation` is done.
-  bool Poll(Operation* operation);
+  // OperationOwner
+  absl::Status Wait(Operation* operation, Deadline deadline) override;
+  bool Poll(Operation* operation) override;
 
   // Ends every operation, now and later, with `status`, once nothing touches its buffers any more.
   // Any thread; the engine's thread does the work. The first status stays.

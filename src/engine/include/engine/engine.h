@@ -62,6 +62,9 @@ class Engine {
   // Operations in flight on all channels.
   int64_t pending();
 
+  // Why the view has ended; OK while it goes on.
+  absl::Status abort_status();
+
   // For channels.
   absl::StatusOr<spi::Link*> LinkTo(int rank);
   absl::Span<spi::Wire* const> wires() const { return config_.wires; }

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/deadline.h"
+#include "base/ids.h"
 #include "base/spin_lock.h"
 #include "device/device.h"
 #include "engine/request.h"
@@ -18,6 +20,7 @@
 namespace phalanx::engine {
 
 class Channel;
+class Operation;
 class OperationPool;
 struct CachedPlan;
 
@@ -30,6 +33,19 @@ struct LaunchMark {
 
 using Callback = std::function<void(const absl::Status&)>;
 
+// Who completes an operation, and does or hastens the work while a caller waits.
+class OperationOwner {
+ public:
+  // Blocks until `operation`, of this owner, is done; returns its status, or DEADLINE_EXCEEDED
+  // naming what it waits for. Any thread but one inside a callback (FAILED_PRECONDITION).
+  virtual absl::Status Wait(Operation* operation, Deadline deadline) = 0;
+  // Does what can be done now; true if `operation` is done.
+  virtual bool Poll(Operation* operation) = 0;
+
+ protected:
+  ~OperationOwner() = default;
+};
+
 // Reference-counted and recycled. The fields behind friend belong to the holder of the channel's
 // progress token until done().
 class Operation {
@@ -37,7 +53,8 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // Only while !done(): the channel may be gone afterwards.
+  // Only while !done(): they may be gone afterwards. The channel is for operations that it owns.
+  OperationOwner& owner() const { return *owner_; }
   Channel& channel() const { return *channel_; }
   const Request& request() const { return request_; }
   // "all_reduce #12 (sum of 1024 float) on communicator 0", `all_reduce key "loss" #3 (…) …`. Only
@@ -54,7 +71,7 @@ class Operation {
   // The launch gate's, from Issued() to Ended().
   LaunchMark& mark() { return mark_; }
   // In place of Channel::Launch() while the gate is inside a call about this operation.
-  void LaunchHere() { launched_.store(true, std::memory_order_seq_cst); }
+  void LaunchHere() { launched_.store(true, std::memory_order_release); }
   const LaunchMark& mark() const { return mark_; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -63,6 +80,12 @@ class Operation {
 
   // See Work::Then. Any thread.
   void Then(Callback callback);
+
+  // For owners that aren't channels: before anybody else sees it, and at its end, which drops the
+  // owner's reference. `end`: what its stream waits for; null without one.
+  void Begin(const Request& request, OperationOwner* owner, CommunicatorId communicator,
+             uint64_t sequence, std::shared_ptr<device::ManualEvent> end);
+  void End(absl::Status status);
 
  private:
   friend class Channel;
@@ -88,6 +111,7 @@ class Operation {
   absl::Status refusal_;  // read once refused_ is set
   absl::Status status_;
   Request request_;
+  OperationOwner* owner_ = nullptr;
   Channel* channel_ = nullptr;
   uint16_t communicator_ = 0;
   uint64_t sequence_ = 0;       // on the communicator, its key or, for messages, directed pair

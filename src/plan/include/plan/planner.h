@@ -60,6 +60,10 @@ struct Limits {
   // A message of what goes from rank to rank without a ring: broadcast, reduce, send and receive.
   uint64_t chain_chunk = 256 * 1024;
   uint32_t chain_window = 8;  // rounds
+
+  // Over links, an all-reduce of these adds up every element in one order, whatever its place and
+  // the vector's length: floats come to the same bits alone and as a part of something longer.
+  static Limits InOneOrder();
 };
 
 // INVALID_ARGUMENT for a collective that no member could mean (root or peer out of range, counts of
