@@ -41,7 +41,8 @@ struct OpOptions {
   Graph* graph = nullptr;
   // Collectives with a key may be issued in any order relative to those with other keys and to
   // those without, on each rank its own; the n-th use of a key on this communicator is one
-  // operation on all ranks. Read during the call. A key is remembered until its communicator ends:
+  // operation on all ranks. At most 255 bytes, not beginning with "phalanx."; read during the call.
+  // A key is remembered until its communicator ends:
   // name tensors, not steps. Sends and receives take none (INVALID_ARGUMENT).
   std::string_view key;
   // How long Work::Wait() waits. Zero: Options::operation_timeout.

@@ -63,6 +63,13 @@ struct PHALANX_EXPORT Options {
   // as a synchronising call of a GPU's can. PHALANX_DEVICE_WAIT_HOLDS.
   bool device_wait_holds = false;
 
+  // All-reduces that have a key (OpOptions::key) and are ready at about the same time travel as one,
+  // up to so many bytes; PHALANX_FUSION_THRESHOLD, bytes or with K, M, G. 0: each by itself. They
+  // wait for each other for at most the cycle time, unless somebody waits for one;
+  // PHALANX_FUSION_CYCLE_TIME_MS. Both equal on all ranks. Results are the same.
+  size_t fusion_threshold = 0;
+  std::chrono::microseconds fusion_cycle_time{1000};
+
   // PHALANX_JOIN_TIMEOUT and PHALANX_OPERATION_TIMEOUT, in seconds.
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds operation_timeout{600'000};

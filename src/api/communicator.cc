@@ -24,7 +24,7 @@ Work Communicator::Start(RequestOr* request, const OpOptions& options) {
   if (options.graph != nullptr) return Record(request, options, options.graph);
   if (options.group != nullptr) return Record(request, options, options.group);
   if (!request->ok()) return Work(request->status());
-  return WorkAccess::Make(state_->channel().Issue(**request));
+  return WorkAccess::Make(state_->Issue(**request));
 }
 
 template <typename Recorder>

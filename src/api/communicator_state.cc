@@ -85,7 +85,10 @@ CommunicatorState::CommunicatorState(std::shared_ptr<SessionState> session,
                                      std::shared_ptr<engine::Channel> channel)
     : session_(std::move(session)), channel_(std::move(channel)) {}
 
-CommunicatorState::~CommunicatorState() { session_->engine().CloseChannel(channel_); }
+CommunicatorState::~CommunicatorState() {
+  if (fuser_ != nullptr) fuser_->Close();
+  session_->engine().CloseChannel(channel_);
+}
 
 std::string CommunicatorState::Who() const {
   return absl::StrCat("rank ", rank(), ", communicator ", channel_->id().value);
@@ -121,6 +124,14 @@ absl::Status CommunicatorState::SetKey(const OpOptions& options, engine::Request
                               "\" given, but messages take none: they pair up by their order "
                               "between two ranks; leave it out, or use a communicator of its own "
                               "for messages that may come in another order"));
+  }
+  constexpr std::string_view kReserved = "phalanx.";
+  if (options.key.size() > fusion::kMaxKeyBytes || options.key.starts_with(kReserved)) {
+    return Wrong(
+        Who(), request->kind,
+        absl::StrCat("key \"", std::string(options.key), "\" is longer than ", fusion::kMaxKeyBytes,
+                     " bytes or begins with \"phalanx.\", which is "
+                     "the library's own"));
   }
   const absl::StatusOr<engine::KeyedLane*> lane = channel_->LaneOfKey(options.key);
   if (!lane.ok()) return Wrong(Who(), request->kind, std::string(lane.status().message()));
@@ -215,6 +226,21 @@ absl::Status CommunicatorState::Exchange(const void* mine, void* all, size_t byt
                        Prepare({CollectiveKind::kAllGather, mine, all, bytes, DataType::kUint8},
                                ReduceOp::kSum, {}));
   return WorkAccess::Make(channel_->Issue(request)).Wait();
+}
+
+engine::Operation* CommunicatorState::Issue(const engine::Request& request) {
+  const Options& options = session_->options();
+  if (request.key == nullptr || request.kind != CollectiveKind::kAllReduce ||
+      options.fusion_threshold == 0) {
+    return channel_->Issue(request);
+  }
+  std::call_once(fuser_made_, [&] {
+    engine::KeyedLane* const lane = *channel_->LaneOfKey(kFusionKey);
+    fuser_ = std::make_shared<Fuser>(
+        channel_.get(), lane, &session_->engine(), &session_->fused(),
+        Fuser::Limits{options.fusion_threshold, options.fusion_cycle_time}, session_->logger());
+  });
+  return fuser_->Issue(request);
 }
 
 absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int color, int key) {

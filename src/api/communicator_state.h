@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "engine/channel.h"
 #include "extents.h"
+#include "fuser.h"
 #include "phalanx/communicator.h"
 
 namespace phalanx::api {
@@ -42,6 +44,9 @@ class CommunicatorState {
                                                   void* receive, const Parts& receive_parts,
                                                   DataType type, const OpOptions& options) const;
 
+  // Starts a prepared request. The result carries one reference for the caller.
+  engine::Operation* Issue(const engine::Request& request);
+
   // See Communicator::Split; null for a negative color.
   absl::StatusOr<std::shared_ptr<CommunicatorState>> Split(int color, int key);
 
@@ -55,6 +60,8 @@ class CommunicatorState {
 
   const std::shared_ptr<SessionState> session_;
   const std::shared_ptr<engine::Channel> channel_;
+  std::once_flag fuser_made_;
+  std::shared_ptr<Fuser> fuser_;  // from the first operation for it on
 };
 
 }  // namespace phalanx::api

@@ -18,7 +18,7 @@ Work Graph::Launch(Stream* stream) {
   for (const auto& entry : entries_) {
     engine::Request request = entry->request;
     request.stream = stream == nullptr ? nullptr : &stream->device_stream();
-    parts.push_back(WorkAccess::Make(entry->communicator->channel().Issue(request)));
+    parts.push_back(WorkAccess::Make(entry->communicator->Issue(request)));
   }
   return WorkAccess::Join(std::move(parts));
 }

@@ -34,7 +34,7 @@ Work Group::Launch() {
         request.stream != nullptr &&
         std::any_of(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(i),
                     [&](const auto& earlier) { return earlier->request.stream == request.stream; });
-    operations.push_back(entries[i]->communicator->channel().Issue(request));
+    operations.push_back(entries[i]->communicator->Issue(request));
   }
   std::vector<Work> parts;
   parts.reserve(entries.size());

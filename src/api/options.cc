@@ -41,6 +41,15 @@ absl::Status ParseSeconds(const std::string& text, std::chrono::milliseconds* ou
   return absl::OkStatus();
 }
 
+absl::Status ParseMilliseconds(const std::string& text, std::chrono::microseconds* out) {
+  double milliseconds = 0;
+  if (!absl::SimpleAtod(text, &milliseconds) || !(milliseconds > 0) || milliseconds > 1e6) {
+    return absl::InvalidArgumentError("isn't a positive number of milliseconds");
+  }
+  *out = std::chrono::microseconds(static_cast<int64_t>(milliseconds * 1000));
+  return absl::OkStatus();
+}
+
 absl::Status ParseBool(const std::string& text, bool* out) {
   if (absl::SimpleAtob(text, out)) return absl::OkStatus();
   return absl::InvalidArgumentError("isn't 0 or 1");
@@ -125,6 +134,12 @@ const std::vector<Entry>& Entries() {
        {}},
       {"DEVICE_WAIT_HOLDS",
        [](Options& o, const std::string& t) { return ParseBool(t, &o.device_wait_holds); },
+       {}},
+      {"FUSION_THRESHOLD",
+       [](Options& o, const std::string& t) { return ParseBytes(t, &o.fusion_threshold); },
+       {}},
+      {"FUSION_CYCLE_TIME_MS",
+       [](Options& o, const std::string& t) { return ParseMilliseconds(t, &o.fusion_cycle_time); },
        {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },

@@ -218,7 +218,7 @@ absl::Status SessionState::Synchronize(Deadline deadline) {
 
 absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
   if (!open()) return absl::OkStatus();
-  if (const int64_t pending = engine_->pending(); pending > 0) {
+  if (const int64_t pending = engine_->pending() + fused_.value(); pending > 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "rank ", rank_, " closes its session with ", pending,
         " operations in flight; wait for them first, or destroy the session to abort them"));
@@ -233,10 +233,15 @@ absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
 
 void SessionState::Shutdown() {
   if (!open()) return;
-  if (engine_->pending() > 0) {
+  if (engine_->pending() + fused_.value() > 0) {
     engine_->Abort(absl::AbortedError(
         absl::StrCat("the session of rank ", rank_, " was destroyed with operations in flight")));
-    const absl::Status drained = engine_->Drain(Deadline::After(kShutdownTimeout));
+    const Deadline deadline = Deadline::After(kShutdownTimeout);
+    const bool none_fused = fused_.AwaitNone(deadline);
+    absl::Status drained = engine_->Drain(deadline);
+    if (!none_fused) {
+      drained.Update(absl::DeadlineExceededError("keyed operations are still in flight"));
+    }
     if (!drained.ok()) logger_.Error(std::string(drained.message()));
     // The others can't complete what we gave up: to them this member is lost.
     open_.store(false, std::memory_order_release);

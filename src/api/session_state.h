@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "engine/engine.h"
 #include "find_agent.h"
+#include "fuser.h"
 #include "launch/ordered_gate.h"
 #include "phalanx/options.h"
 #include "transports.h"
@@ -29,6 +30,7 @@ class SessionState final : public control::ClientEvents {
   ~SessionState() override;
 
   const Options& options() const { return options_; }
+  const Logger& logger() const { return logger_; }
   const control::ViewDescription& view() const { return view_; }
   int rank() const { return rank_; }
   // The ranks of this node, in order.
@@ -49,6 +51,9 @@ class SessionState final : public control::ClientEvents {
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count) {
     return client_->ReserveCommunicators(count, Deadline::After(options_.operation_timeout));
   }
+
+  // Operations that wait to travel with others.
+  FusedCount& fused() { return fused_; }
 
   // See Session::Synchronize.
   absl::Status Synchronize(Deadline deadline);
@@ -80,6 +85,7 @@ class SessionState final : public control::ClientEvents {
   std::unique_ptr<engine::LaunchGate> gate_;
   launch::OrderedGate* ordered_gate_ = nullptr;  // gate_, if it is one
   std::unique_ptr<engine::Engine> engine_;
+  FusedCount fused_;
   std::atomic<bool> open_{false};
 };
 

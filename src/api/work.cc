@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/deadline.h"
-#include "engine/channel.h"
 #include "engine/operation.h"
 
 namespace phalanx {
@@ -49,14 +48,14 @@ absl::Status Work::Wait(std::chrono::nanoseconds timeout) {
   if (operation_->done() && more_ == nullptr) return operation_->status();
   const Deadline deadline = Deadline::After(timeout);
   absl::Status status =
-      operation_->done() ? operation_->status() : operation_->channel().Wait(operation_, deadline);
+      operation_->done() ? operation_->status() : operation_->owner().Wait(operation_, deadline);
   if (more_ == nullptr) return status;
   for (Work& work : *more_) status.Update(work.Wait(deadline.Left(Clock::now())));
   return status;
 }
 
 bool Work::Poll() {
-  bool done = operation_ == nullptr || operation_->done() || operation_->channel().Poll(operation_);
+  bool done = operation_ == nullptr || operation_->done() || operation_->owner().Poll(operation_);
   if (more_ != nullptr) {
     for (Work& work : *more_) done &= work.Poll();
   }

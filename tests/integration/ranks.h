@@ -31,6 +31,8 @@ class Ranks : public control::JobFixture {
     options.shared_memory_limit = size_t{1} << 30;
     options.cross_memory_attach = cross_memory_attach_;
     options.ordering = ordering_;
+    options.device_slots = device_slots_;
+    options.fusion_threshold = fusion_threshold_;
     return options;
   }
 
@@ -55,6 +57,8 @@ class Ranks : public control::JobFixture {
   std::string transport_ = "auto";
   bool cross_memory_attach_ = true;
   std::string ordering_ = "adaptive";
+  int device_slots_ = 0;
+  size_t fusion_threshold_ = 0;
   bool expect_orderly_ = true;
 };
 

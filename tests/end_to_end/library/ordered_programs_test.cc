@@ -103,6 +103,24 @@ TEST(Certified, OrderIsLearnedWhereMembersCompleteApart) {
   }
 }
 
+TEST(Fusion, SendsManySmallOperationsTogether) {
+  for (const char* ordering : {"off", "adaptive", "strict"}) {
+    Subprocess::Options options;
+    options.environment = {{"PHALANX_ORDERING", ordering},
+                           {"PHALANX_LOG", "info"},
+                           {"PHALANX_FUSION_THRESHOLD", "1M"}};
+    Subprocess run({PHALANX_COMMAND, "run", "-n", "3", "--", ORDERING_WORKER, "keyed_gradients"},
+                   options);
+    EXPECT_EQ(run.AwaitExitCode(), 0) << run.output() << run.error();
+    EXPECT_EQ(Count(run.output(), " completed"), 3) << run.output();
+    // Of 200 operations on each of the 3 ranks.
+    const std::string said = run.error();
+    EXPECT_THAT(said, ContainsRegex("fusion on communicator [0-9]+: 200 operations in [0-9]?[0-9] "
+                                    "reductions"))
+        << ordering;
+  }
+}
+
 // The same programs without the ordering service, where they need it.
 class Deadlocks : public ::testing::TestWithParam<Scenario> {};
 

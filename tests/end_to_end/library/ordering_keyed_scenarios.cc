@@ -69,15 +69,25 @@ void KeyedOneMore(Rank& r) {
   for (int i = 0; i < 1 + r.rank(); ++i) r.AllReduce("a", -1);
 }
 
+// Many small operations, forwards on rank 0 and backwards on the others, waited for in the end.
+void KeyedGradients(Rank& r) {
+  constexpr int kTensors = 40;
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < kTensors; ++i) {
+      r.Key("layer" + std::to_string(r.rank() == 0 ? i : kTensors - 1 - i));
+      r.AllReduce("a", -1);
+    }
+  }
+  r.Key("");
+}
+
 }  // namespace
 
 Scenarios KeyedScenarios() {
   return {
-      {"keyed_kinds", KeyedKinds},
-      {"keyed_host_waits", KeyedHostWaits},
-      {"keyed_opposite_orders", KeyedOppositeOrders},
-      {"keyed_group", KeyedGroup},
-      {"keyed_count_differs", KeyedCountDiffers},
+      {"keyed_gradients", KeyedGradients},  {"keyed_kinds", KeyedKinds},
+      {"keyed_host_waits", KeyedHostWaits}, {"keyed_opposite_orders", KeyedOppositeOrders},
+      {"keyed_group", KeyedGroup},          {"keyed_count_differs", KeyedCountDiffers},
       {"keyed_one_more", KeyedOneMore},
   };
 }
