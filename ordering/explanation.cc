@@ -24,27 +24,6 @@ const char* Headline(Kind kind) {
   return "";
 }
 
-const char* Remedy(Kind kind) {
-  switch (kind) {
-    case Kind::kCycle:
-      return "issue these operations in one order on all ranks, or wait for them after all are "
-             "issued; "
-             "where only the order on one communicator differs, give the operations keys";
-    case Kind::kAbsentRank:
-      return "make every rank issue the same operations; look for a branch or a last batch that "
-             "only some ranks take";
-    case Kind::kRankBehind:
-      return "see what that rank is doing: it computes, or it waits outside of the library";
-    case Kind::kMismatch:
-      return "pass the same values on all ranks; if the ranks mean different operations, issue "
-             "them "
-             "in one order or give them keys";
-    case Kind::kDeviceWait:
-      return "wait for the operation or its stream in place of the whole device";
-  }
-  return "";
-}
-
 std::string WhyOf(const Line& line) {
   const std::string waits_for =
       line.waits_for.has_value() ? ordering::Describe(*line.waits_for) : "";
@@ -93,6 +72,45 @@ const char* NameOf(Kind kind) {
   return "unknown";
 }
 
+const char* RemedyOf(Kind kind) {
+  switch (kind) {
+    case Kind::kCycle:
+      return "issue these operations in one order on all ranks, or wait for them after all are "
+             "issued; "
+             "where only the order on one communicator differs, give the operations keys";
+    case Kind::kAbsentRank:
+      return "make every rank issue the same operations; look for a branch or a last batch that "
+             "only some ranks take";
+    case Kind::kRankBehind:
+      return "see what that rank is doing: it computes, or it waits outside of the library";
+    case Kind::kMismatch:
+      return "pass the same values on all ranks; if the ranks mean different operations, issue "
+             "them "
+             "in one order or give them keys";
+    case Kind::kDeviceWait:
+      return "wait for the operation or its stream in place of the whole device";
+  }
+  return "";
+}
+
+const char* NameOf(Line::Why why) {
+  switch (why) {
+    case Line::Why::kStream:
+      return "stream";
+    case Line::Why::kHost:
+      return "host";
+    case Line::Why::kAbsent:
+      return "absent";
+    case Line::Why::kBehind:
+      return "behind";
+    case Line::Why::kDevice:
+      return "device";
+    case Line::Why::kDiffers:
+      return "differs";
+  }
+  return "unknown";
+}
+
 std::string Describe(const Explanation& explanation) {
   std::string text = absl::StrCat(NameOf(explanation.kind), ": ", Headline(explanation.kind));
   if (explanation.difference.has_value()) {
@@ -103,7 +121,7 @@ std::string Describe(const Explanation& explanation) {
   }
   absl::StrAppend(&text, "\n");
   for (const Line& line : explanation.lines) absl::StrAppend(&text, "  ", LineText(line), "\n");
-  return absl::StrCat(text, "  ", Remedy(explanation.kind), "\n");
+  return absl::StrCat(text, "  ", RemedyOf(explanation.kind), "\n");
 }
 
 }  // namespace phalanx::ordering

@@ -38,6 +38,7 @@ void LaunchQueue::Handle(const Issue& issue) {
   op.stream = issue.stream;
   op.unit = stream.unit;
   op.beside = issue.beside;
+  op.issued_ns = now_ns_;
   op.call_site = issue.call_site;
   ids_.emplace(op.name, op.id);
   stream.unlaunched.push_back(op.id);
@@ -98,7 +99,7 @@ void LaunchQueue::Handle(const HostGoesOn& thread) {
 }
 
 void LaunchQueue::Handle(const HostEnds& thread) {
-  threads_[thread.thread] = {ThreadView::State::kEnded, {}};
+  threads_.erase(thread.thread);  // as if it had never used the library
   ++progress_;
 }
 

@@ -92,10 +92,11 @@ RankSnapshot LaunchQueue::TakeSnapshot() {
   snapshot.rank = settings_.rank;
   snapshot.progress = progress();
   snapshot.device_held = DeviceIsHeld();
+  snapshot.tickets = tickets_seen_;
   for (const auto& [id, op] : ops_) {
     const bool launched = op.launched && !(op.launched_into_hold && snapshot.device_held);
     snapshot.ops.push_back({op.name, op.signature, op.stream, op.unit, op.present, launched,
-                            op.call_site, IsOverdue(op)});
+                            op.call_site, IsOverdue(op), now_ns_ - op.issued_ns, id});
   }
   for (const auto& [index, thread] : threads_) {
     ThreadView view{thread.state, {}, thread.waits.device_wide};

@@ -23,6 +23,7 @@ void LaunchQueue::Handle(const FromNode& from) {
 void LaunchQueue::On(const Ticket& ticket) {
   PHX_CHECK_MSG(ticket.previous == last_ticket_, "a link lost or reordered a ticket");
   last_ticket_ = ticket.number;
+  ++tickets_seen_;
   Op* op = Find(ticket.op);
   if (op == nullptr) return;  // complete: launched by speculation everywhere
   op->ticketed = true;
@@ -170,6 +171,7 @@ void LaunchQueue::Spill() {
     op.unit = record.unit;
     op.present = record.present;
     op.present_since_ns = record.position < marked_position_ ? marked_ns_ : now_ns_;
+    op.issued_ns = op.present_since_ns;
     op.launched = true;
     op.speculative = true;
     ids_.emplace(op.name, op.id);

@@ -273,7 +273,9 @@ void Sequencer::On(int /*node*/, const SnapshotPart& part) {
   }
   if (moved) return;
   std::optional<Explanation> explanation = Explain(*roster_, parts_);
-  if (explanation.has_value()) ConcludeWith(*std::move(explanation));
+  if (!explanation.has_value()) return;
+  if (!settings_.aborts_cycles) explanation->aborted.clear();
+  ConcludeWith(*std::move(explanation));
 }
 
 // Whether some rank doesn't launch what has been, or is, present on all the others: it isn't its

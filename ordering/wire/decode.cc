@@ -121,6 +121,7 @@ class Reader {
     to->present = from.present();
     to->launched = from.launched();
     to->overdue = from.overdue();
+    to->age_ns = from.age_ns();
     return ReadText(from.call_site(), &to->call_site);
   }
   absl::Status Read(const wire::ThreadView& from, ThreadView* to) {
@@ -134,6 +135,7 @@ class Reader {
     to->round = from.round();
     snapshot.progress = from.progress();
     snapshot.device_held = from.device_held();
+    snapshot.tickets = from.tickets();
     PHX_RETURN_IF_ERROR(ReadRank(from.rank(), &snapshot.rank));
     PHX_RETURN_IF_ERROR(ReadAll(from.ops(), &snapshot.ops));
     PHX_RETURN_IF_ERROR(ReadAll(from.threads(), &snapshot.threads));

@@ -52,7 +52,7 @@ Offset<wire::OpView> BuildOpView(FlatBufferBuilder& builder, const OpView& view)
   const wire::Signature signature = Pack(view.signature);
   const auto call_site = Text(builder, view.call_site);
   return wire::CreateOpView(builder, &op, &signature, view.stream, view.unit, view.present,
-                            view.launched, call_site, view.overdue);
+                            view.launched, call_site, view.overdue, view.age_ns);
 }
 
 Offset<wire::PassedOfLane> BuildPassed(FlatBufferBuilder& builder, const Passed::OfLane& passed) {
@@ -160,7 +160,8 @@ struct Encoder {
     const auto thread_vector = builder.CreateVector(threads);
     const auto issued = PackAll(builder, snapshot.issued);
     return wire::CreateSnapshotPart(builder, part.round, snapshot.rank, snapshot.progress,
-                                    op_vector, thread_vector, snapshot.device_held, issued);
+                                    op_vector, thread_vector, snapshot.device_held, issued,
+                                    snapshot.tickets);
   }
   auto operator()(const Ticket& ticket) {
     const wire::Ticket packed = Pack(ticket);

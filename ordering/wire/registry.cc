@@ -185,7 +185,7 @@ class Registry::ReportCheck {
     }
     return absl::OkStatus();
   }
-  // Names operations of communicators that its node may have no part in, for the log and the ranks.
+  // A verdict is told to all ranks, and by each to the next sequencer; see IsConcerned().
   absl::Status operator()(const Refused& /*refused*/) const { return absl::OkStatus(); }
 
  private:
@@ -230,6 +230,14 @@ class Registry::OrderCheck {
 
 absl::Status Registry::Check(const Speaker& speaker, const Report& report) const {
   return std::visit(ReportCheck(*this, speaker), report.body);
+}
+
+bool Registry::IsConcerned(const Speaker& speaker, const Report& report) const {
+  const auto* refused = std::get_if<Refused>(&report.body);
+  if (refused == nullptr) return true;
+  const std::vector<OpName>& aborted = refused->explanation->aborted;
+  return std::any_of(aborted.begin(), aborted.end(),
+                     [&](const OpName& op) { return CheckPart(speaker, op.lane).ok(); });
 }
 
 absl::Status Registry::Check(int place, const Order& order) const {

@@ -14,6 +14,8 @@ ROOMS = {
     "ordering": {"ordering"},
     # The same messages as bytes.
     "ordering/wire": {"ordering", "ordering_wire"},
+    # And as JSON, for people's programs.
+    "ordering/json": {"ordering", "ordering_json"},
     "src/fusion": {"fusion", "ordering"},
     "src/membership": {"membership"},
     "src/topology": {"topology", "plan"},
@@ -29,7 +31,8 @@ ROOMS = {
     "src/engine/runner": {"runner", "plan", "device", "spi"},
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
-    "src/control": {"control_*", "membership", "ordering", "ordering_wire", "checkpoint"},
+    "src/control": {"control_*", "membership", "ordering", "ordering_json", "ordering_wire",
+                    "checkpoint"},
     "checkpoint": {"checkpoint"},
     # The composition root: the one room that names concrete transports.
     "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
@@ -84,7 +87,7 @@ VENDORS = {
     "isa-l*": ["checkpoint"],
     "spdlog/*": ["src/base", "src/control", "tools"],
     "CLI/*": ["tools", "stress", "examples"],
-    "nlohmann/*": ["tools", "stress"],
+    "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator"],
     "mpi.h": ["stress/peers"],
     "gloo/*": ["stress/peers"],
     "gtest/*": [],

@@ -54,6 +54,10 @@ struct Explanation {
   std::vector<OpName> aborted;
 };
 
+// "stream", "host", "absent", "behind", "device", "differs".
+const char* NameOf(Explanation::Line::Why why);
+// What to change in the program.
+const char* RemedyOf(Explanation::Kind kind);
 // "cycle", "absent rank", "rank behind", "mismatch", "device wait".
 const char* NameOf(Explanation::Kind kind);
 

@@ -29,7 +29,7 @@ struct Issue {
   uint32_t stream = 0;
   bool beside = false;    // one unit with the operation before it on the stream: a part of a group,
                           // or a send or receive whose buffers are disjoint from its neighbour's
-  std::string call_site;  // empty when unknown
+  std::string call_site;  // empty when unknown, or when the shell fills it in: see OpView
 };
 // The stream has reached the operation: all units before it on the stream are complete.
 struct Reached {
@@ -147,6 +147,7 @@ class LaunchQueue {
     uint32_t stream = 0;
     uint64_t unit = 0;
     bool beside = false;
+    int64_t issued_ns = 0;
     bool present = false;
     int64_t present_since_ns = 0;
     bool launched = false;
@@ -229,8 +230,9 @@ class LaunchQueue {
   std::vector<std::shared_ptr<const Explanation>> verdicts_;
   absl::flat_hash_map<OpName, std::shared_ptr<const Explanation>> refused_;  // by a verdict
   std::vector<StreamState> streams_;
-  std::deque<Ticket> tickets_;               // whose turn hasn't come
-  uint64_t tickets_open_ = 0;                // ticketed operations that are incomplete
+  std::deque<Ticket> tickets_;  // whose turn hasn't come
+  uint64_t tickets_open_ = 0;   // ticketed operations that are incomplete
+  uint64_t tickets_seen_ = 0;
   TicketNumber last_ticket_;                 // of those that came since Resume
   uint64_t issuing_ = 0;                     // id of the operation whose Step(Issue) this is, or 0
   std::map<uint32_t, ThreadState> threads_;  // those that have used the library

@@ -43,10 +43,11 @@ struct Conclude {  // for the log; all ranks are told by TellNode
 using SequencerOutput = std::variant<TellNode, Conclude>;
 
 struct SequencerSettings {
-  uint64_t epoch = 0;     // 0 begins a job; each later one takes over
-  bool adaptive = true;   // learns schedules
-  int fewest_slots = 1;   // of all devices; speculation needs 2
-  size_t iterations = 3;  // equal ones that make a schedule; doubles with every fence, up to 64
+  uint64_t epoch = 0;         // 0 begins a job; each later one takes over
+  bool adaptive = true;       // learns schedules
+  int fewest_slots = 1;       // of all devices; speculation needs 2
+  bool aborts_cycles = true;  // otherwise they are only reported
+  size_t iterations = 3;      // equal ones that make a schedule; doubles with every fence, up to 64
   size_t longest_iteration = 4096;  // operations
 };
 

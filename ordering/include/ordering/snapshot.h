@@ -19,9 +19,11 @@ struct OpView {
   uint64_t unit = 0;  // place of its unit in the stream: smaller ones come first
   bool present = false;
   bool launched = false;  // and not kept from the device by a device-wide wait
-  std::string call_site;  // empty when unknown
+  std::string call_site;  // "train.cc:120"; empty when unknown
   // Present for long and not launched, since the schedule has another turn: see the sequencer.
   bool overdue = false;
+  int64_t age_ns = 0;  // since it was issued, at least
+  uint64_t id = 0;     // see Issue; on its own rank only
 };
 
 // A thread that has used the library.
@@ -40,6 +42,7 @@ struct RankSnapshot {
   std::vector<ThreadView> threads;
   // The device lets nobody launch until a device-wide wait is over.
   bool device_held = false;
+  uint64_t tickets = 0;  // that came so far
   struct Issued {
     Lane lane;
     uint64_t next = 0;  // sequence of the lane's next operation here

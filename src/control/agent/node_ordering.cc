@@ -36,7 +36,7 @@ absl::Status NodeOrdering::FromWorker(int rank, absl::string_view payload) {
   }
   auto& report = std::get<ordering::Report>(message);
   PHX_RETURN_IF_ERROR(registry_.Check(speaker, report));
-  Step(ordering::FromRank{rank, std::move(report)});
+  if (registry_.IsConcerned(speaker, report)) Step(ordering::FromRank{rank, std::move(report)});
   return absl::OkStatus();
 }
 

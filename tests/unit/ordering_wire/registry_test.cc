@@ -153,5 +153,20 @@ TEST_F(RegistryTest, OrdersNameCommunicatorsOfTheNode) {
   }
 }
 
+TEST_F(RegistryTest, NobodyIsBelievedAboutOthersVerdicts) {
+  ASSERT_TRUE(Add(Rank(0), {0, 2}).ok());
+  auto explanation = std::make_shared<Explanation>();
+  explanation->aborted = {{Lane::Of(kPart), 3}};
+  const Report report{{}, Refused{explanation}};
+  EXPECT_EQ(registry_.Check(Rank(1), report), absl::OkStatus());  // it heard of it as all did
+  EXPECT_FALSE(registry_.IsConcerned(Rank(1), report));
+  EXPECT_TRUE(registry_.IsConcerned(Rank(0), report));
+  EXPECT_TRUE(registry_.IsConcerned(Node(1), report));
+  EXPECT_FALSE(registry_.IsConcerned(Node(2), report));
+  explanation->aborted = {{Lane::Of(CommunicatorId{9}), 0}};
+  EXPECT_FALSE(registry_.IsConcerned(Rank(0), report));
+  EXPECT_TRUE(registry_.IsConcerned(Rank(1), {{}, Clear{}}));
+}
+
 }  // namespace
 }  // namespace phalanx::ordering

@@ -27,11 +27,12 @@ inline RankSnapshot SampleSnapshot() {
   RankSnapshot snapshot;
   snapshot.rank = 12;
   snapshot.progress = 1234567890123;
-  snapshot.ops = {{SampleOp(7), SampleSignature(), 3, 99, true, false, "train.py:42", true},
+  snapshot.ops = {{SampleOp(7), SampleSignature(), 3, 99, true, false, "train.py:42", true, 1'500},
                   {SampleKeyedOp(), Signature{}, 0, 100, false, true, ""}};
   snapshot.threads = {{ThreadView::State::kWaiting, {SampleOp(7), SamplePairOp()}, true},
                       {ThreadView::State::kEnded, {}, false}};
   snapshot.device_held = true;
+  snapshot.tickets = 12;
   snapshot.issued = {{Lane::Of(kSome), 8}, {Lane::OfPair(kSome, 1, 0), 1}};
   return snapshot;
 }

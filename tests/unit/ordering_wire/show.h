@@ -35,7 +35,7 @@ class Show {
   std::string operator()(const SnapshotPart& it) const {
     const RankSnapshot& snapshot = it.snapshot;
     return Join(it.round, snapshot.rank, snapshot.progress, snapshot.ops, snapshot.threads,
-                snapshot.device_held, snapshot.issued);
+                snapshot.device_held, snapshot.issued, snapshot.tickets);
   }
   std::string operator()(const Passed& it) const { return Join(it.rank, it.lanes); }
   std::string operator()(const Ticket& it) const { return Text(it); }
@@ -76,6 +76,7 @@ class Show {
   static std::string Text(const Schedule::Base& it) { return Join(it.lane, it.sequence); }
   static std::string Text(const Schedule::Entry& it) { return Join(it.lane, it.signature); }
   static std::string Text(const RankSnapshot::Issued& it) { return Join(it.lane, it.next); }
+  static std::string Text(int64_t number) { return absl::StrCat(number); }
   static std::string Text(const Signature& it) {
     return Join(static_cast<int>(it.kind), static_cast<int>(it.type), static_cast<int>(it.reduce),
                 it.root, it.count, it.counts_hash);
@@ -90,7 +91,7 @@ class Show {
   static std::string Text(const Ticket& it) { return Join(it.number, it.previous, it.op); }
   static std::string Text(const OpView& it) {
     return Join(it.name, it.signature, it.stream, it.unit, it.present, it.launched, it.call_site,
-                it.overdue);
+                it.overdue, it.age_ns);
   }
   static std::string Text(const ThreadView& it) {
     return Join(static_cast<int>(it.state), it.waits_for, it.device_wide);

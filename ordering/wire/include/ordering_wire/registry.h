@@ -42,6 +42,10 @@ class Registry {
   // INVALID_ARGUMENT unless it names nothing but known communicators in which the speaker has a
   // part, and speaks for nobody else.
   absl::Status Check(const Speaker& speaker, const Report& report) const;
+  // Of a report that passes Check(): false when it is to be left out. A rank tells a new sequencer
+  // of every verdict that it has heard; of those about others' operations their members tell, and
+  // nobody else is believed.
+  bool IsConcerned(const Speaker& speaker, const Report& report) const;
   // INVALID_ARGUMENT unless everything that it launches belongs to communicators in which the node
   // at that place has a part.
   absl::Status Check(int place, const Order& order) const;
