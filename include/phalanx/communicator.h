@@ -30,6 +30,18 @@ class Graph;
 class Group;
 class Stream;
 
+// Where in the program an operation was issued, for reports. Nothing is known of OpOptions that are
+// declared without braces (`OpOptions options;`); `OpOptions options{}` has its own place.
+struct CallSite {
+  const char* file = nullptr;  // as the compiler was told it; not owned
+  uint32_t line = 0;
+
+  static constexpr CallSite Here(const char* file = __builtin_FILE(),
+                                 uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 struct OpOptions {
   // Starts when the stream reaches it, and the stream waits for its end. Null: starts at once.
   Stream* stream = nullptr;
@@ -47,6 +59,8 @@ struct OpOptions {
   std::string_view key;
   // How long Work::Wait() waits. Zero: Options::operation_timeout.
   std::chrono::nanoseconds timeout{0};
+  // Of whoever writes these options down, `{}` included.
+  CallSite call_site = CallSite::Here();
 };
 
 // Where a rank's part lies in a vector of unequal parts: elements, indexed by rank.

@@ -113,6 +113,8 @@ engine::Request CommunicatorState::RequestFor(const Call& call, const OpOptions&
   request.timeout = options.timeout > std::chrono::nanoseconds::zero()
                         ? options.timeout
                         : session_->options().operation_timeout;
+  request.file = options.call_site.file;
+  request.line = options.call_site.line;
   return request;
 }
 
@@ -224,7 +226,7 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllToAll(
 absl::Status CommunicatorState::Exchange(const void* mine, void* all, size_t bytes) const {
   PHX_ASSIGN_OR_RETURN(const engine::Request request,
                        Prepare({CollectiveKind::kAllGather, mine, all, bytes, DataType::kUint8},
-                               ReduceOp::kSum, {}));
+                               ReduceOp::kSum, {.call_site = {}}));
   return WorkAccess::Make(channel_->Issue(request)).Wait();
 }
 

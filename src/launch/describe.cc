@@ -1,5 +1,7 @@
 #include "describe.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "engine/key_table.h"
 #include "plan/collective.h"
 
@@ -97,6 +99,14 @@ ordering::Signature SignatureOf(const engine::Request& request) {
     signature.count = request.count;
   }
   return signature;
+}
+
+std::string CallSiteOf(const engine::Request& request) {
+  if (request.file == nullptr) return "";
+  const absl::string_view file(request.file);
+  // Options that were declared without braces know where their type is defined.
+  if (absl::EndsWith(file, "phalanx/communicator.h")) return "";
+  return absl::StrCat(file.substr(file.rfind('/') + 1), ":", request.line);
 }
 
 }  // namespace phalanx::launch

@@ -9,6 +9,7 @@
 #include "describe.h"
 #include "engine/channel.h"
 #include "ordering/explanation.h"
+#include "thread_ends.h"
 
 namespace phalanx::launch {
 namespace {
@@ -41,7 +42,9 @@ OrderedGate::OrderedGate(Options options)
     : options_(std::move(options)),
       instance_(last_instance.fetch_add(1, std::memory_order_relaxed) + 1),
       queue_(options_.queue),
-      ticker_([this] { TickWhileNeeded(); }) {}
+      ticker_([this] { TickWhileNeeded(); }),
+      thread_ends_(std::make_unique<ThreadEnds>([this](uint32_t thread) { ThreadEnded(thread); })) {
+}
 
 OrderedGate::~OrderedGate() {
   {
@@ -200,12 +203,27 @@ void OrderedGate::Perform(const ordering::QueueOutput& output) {
     if (engine::Operation* const operation = Find(launch->id)) Launch(operation);
   } else if (const auto* up = std::get_if<ordering::ToNode>(&output)) {
     ++messages_;
-    if (connected_) options_.send(up->report);
+    if (connected_) Send(up->report);
   } else if (const auto* failed = std::get_if<ordering::Failed>(&output)) {
     OnFailed(*failed);
   } else if (const auto* explained = std::get_if<ordering::Explained>(&output)) {
     OnExplained(*explained);
   }
+}
+
+// The queue doesn't know what only reports need.
+void OrderedGate::Send(const ordering::Report& report) {
+  const auto* part = std::get_if<ordering::SnapshotPart>(&report.body);
+  if (part == nullptr) {
+    options_.send(report);
+    return;
+  }
+  ordering::SnapshotPart completed = *part;
+  for (ordering::OpView& view : completed.snapshot.ops) {
+    const engine::Operation* const operation = Find(view.id);
+    if (operation != nullptr) view.call_site = CallSiteOf(operation->request());
+  }
+  options_.send({report.term, std::move(completed)});
 }
 
 void OrderedGate::Launch(engine::Operation* operation) {
@@ -222,7 +240,14 @@ void OrderedGate::Launch(engine::Operation* operation) {
 // the view.
 void OrderedGate::OnFailed(const ordering::Failed& failed) {
   if (engine::Operation* const operation = Find(failed.id)) {
-    operation->channel().Refuse(operation, StatusOf(*failed.explanation));
+    const absl::Status status = StatusOf(*failed.explanation);
+    const std::string call_site = CallSiteOf(operation->request());
+    operation->channel().Refuse(
+        operation, call_site.empty()
+                       ? status
+                       : absl::Status(status.code(),
+                                      absl::StrCat(status.message(), "  issued on this rank at ",
+                                                   call_site, "\n")));
   }
 }
 
@@ -233,7 +258,8 @@ void OrderedGate::OnExplained(const ordering::Explained& explained) {
   // What waits without end is more than the operations that are refused: all that depends on them.
   const bool proven = explanation.kind == ordering::Explanation::Kind::kCycle ||
                       explanation.kind == ordering::Explanation::Kind::kDeviceWait;
-  if (proven) options_.abort(StatusOf(explanation));
+  // With PHALANX_STALL_ACTION=warn nothing is aborted.
+  if (proven && !explanation.aborted.empty()) options_.abort(StatusOf(explanation));
 }
 
 OrderedGate::LaneState& OrderedGate::StateOf(engine::Operation* operation, uint32_t* lane) {
@@ -263,8 +289,16 @@ uint32_t OrderedGate::StreamOf(const engine::Operation& operation, const LaneSta
 }
 
 uint32_t OrderedGate::ThisThread() {
-  return threads_.emplace(std::this_thread::get_id(), static_cast<uint32_t>(threads_.size()))
-      .first->second;
+  const auto [found, is_new] = threads_.emplace(std::this_thread::get_id(), next_thread_);
+  if (is_new) thread_ends_->Watch(next_thread_++);
+  return found->second;
+}
+
+// On the thread itself. Its id may be another one's next.
+void OrderedGate::ThreadEnded(uint32_t thread) {
+  const std::lock_guard lock(lock_);
+  threads_.erase(std::this_thread::get_id());
+  Step(ordering::HostEnds{thread});
 }
 
 engine::Operation* OrderedGate::Find(uint64_t id) {

@@ -38,6 +38,9 @@ struct Request {
   // doing.
   bool stream_waits = true;
   std::chrono::nanoseconds timeout{0};
+  // Where the program issued it; null: not known. Not owned.
+  const char* file = nullptr;
+  uint32_t line = 0;
 
   bool is_message() const {
     return kind == plan::CollectiveKind::kSend || kind == plan::CollectiveKind::kReceive;

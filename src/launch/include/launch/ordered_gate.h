@@ -26,6 +26,8 @@
 
 namespace phalanx::launch {
 
+class ThreadEnds;
+
 class OrderedGate final : public engine::LaunchGate {
  public:
   struct Options {
@@ -73,6 +75,7 @@ class OrderedGate final : public engine::LaunchGate {
 
   void Step(const ordering::QueueInput& input);
   void Perform(const ordering::QueueOutput& output);
+  void Send(const ordering::Report& report);
   void Launch(engine::Operation* operation);
   void OnFailed(const ordering::Failed& failed);
   void OnExplained(const ordering::Explained& explained);
@@ -83,6 +86,7 @@ class OrderedGate final : public engine::LaunchGate {
   engine::Operation* Find(uint64_t id);
   void Keep(engine::Operation* operation);
   void Forget(engine::Operation* operation);
+  void ThreadEnded(uint32_t thread);
   void WakeTicker();
   void TickWhileNeeded();
 
@@ -93,7 +97,8 @@ class OrderedGate final : public engine::LaunchGate {
   std::vector<LaneState> lanes_;  // by the queue's number
   absl::flat_hash_map<const device::Stream*, uint32_t> streams_;
   uint32_t next_stream_ = 0;
-  absl::flat_hash_map<std::thread::id, uint32_t> threads_;
+  absl::flat_hash_map<std::thread::id, uint32_t> threads_;  // that live
+  uint32_t next_thread_ = 0;
   uint64_t last_id_ = 0;
   // Operations from Issued() to Ended(): by id modulo the size, those that collide in the map.
   static constexpr size_t kRecent = 1024;
@@ -122,6 +127,7 @@ class OrderedGate final : public engine::LaunchGate {
   bool awake_ = false;     // the same
   std::condition_variable wake_;
   std::thread ticker_;
+  const std::unique_ptr<ThreadEnds> thread_ends_;  // ends first: it calls us
 };
 
 }  // namespace phalanx::launch
