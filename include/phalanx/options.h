@@ -62,6 +62,13 @@ struct PHALANX_EXPORT Options {
   // Session::Synchronize() also keeps what is launched meanwhile off the device until it is over,
   // as a synchronising call of a GPU's can. PHALANX_DEVICE_WAIT_HOLDS.
   bool device_wait_holds = false;
+  // When nothing moves on a rank for so long while it waits, the job finds out why and reports it.
+  // PHALANX_STALL_TIMEOUT, in seconds; equal on all ranks. It is looked at each 10 ms.
+  std::chrono::milliseconds stall_timeout{100};
+  // What becomes of operations that wait for each other, which is proven by then: "abort" (they
+  // fail, and the view ends) or "warn" (it is only reported; they wait for their deadlines).
+  // PHALANX_STALL_ACTION; equal on all ranks.
+  std::string stall_action = "abort";
 
   // All-reduces that have a key (OpOptions::key) and are ready at about the same time travel as one,
   // up to so many bytes; PHALANX_FUSION_THRESHOLD, bytes or with K, M, G. 0: each by itself. They

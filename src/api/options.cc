@@ -141,6 +141,14 @@ const std::vector<Entry>& Entries() {
       {"FUSION_CYCLE_TIME_MS",
        [](Options& o, const std::string& t) { return ParseMilliseconds(t, &o.fusion_cycle_time); },
        {}},
+      {"STALL_TIMEOUT",
+       [](Options& o, const std::string& t) { return ParseSeconds(t, &o.stall_timeout); },
+       {}},
+      {"STALL_ACTION",
+       [](Options& o, const std::string& t) {
+         return ParseChoice(t, {"abort", "warn"}, &o.stall_action);
+       },
+       {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
        {}},
@@ -237,6 +245,11 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("PHALANX_DEVICE_SLOTS is ", device_slots,
                                                    "; 0 (no limit) to ", control::kMaxDeviceSlots,
                                                    " are possible"));
+  }
+  if (stall_timeout.count() < 1 || stall_timeout.count() > control::kMaxStallTimeoutMs) {
+    return absl::InvalidArgumentError(absl::StrCat("PHALANX_STALL_TIMEOUT is ",
+                                                   stall_timeout.count(), " ms; 1 to ",
+                                                   control::kMaxStallTimeoutMs, " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
   if (address.empty()) {

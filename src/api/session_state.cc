@@ -33,9 +33,9 @@ control::OrderingMode OrderingModeOf(const Options& options) {
                                       : control::OrderingMode::kAdaptive;
 }
 
-bool UsesOrderingService(const Options& options) {
-  return options.ordering == "strict" ||
-         (options.ordering == "adaptive" && options.device_slots > 0);
+control::StallAction StallActionOf(const Options& options) {
+  return options.stall_action == "warn" ? control::StallAction::kWarn
+                                        : control::StallAction::kAbort;
 }
 
 LogSeverity LeastSeverity(const std::string& name) {
@@ -78,6 +78,8 @@ absl::Status SessionState::Connect(Deadline deadline) {
   request.segment_fd = domain().segment_fd();
   request.ordering = OrderingModeOf(options_);
   request.device_slots = options_.device_slots;
+  request.stall_timeout_ms = static_cast<uint32_t>(options_.stall_timeout.count());
+  request.stall_action = StallActionOf(options_);
   if (transports_->shares_memory()) {
     PHX_ASSIGN_OR_RETURN(request.addresses[kWorldGroup],
                          domain().PrepareGroup(options_.world_size));
@@ -121,11 +123,13 @@ void SessionState::MakeGate() {
     if (slots > 0) gate_ = std::make_unique<launch::SlotGate>(slots);
     return;
   }
-  if (!UsesOrderingService(options_)) return;
+  if (!control::TracksOperations(OrderingModeOf(options_), slots)) return;
   launch::OrderedGate::Options gate;
   gate.queue.rank = rank_;
   gate.queue.slots = slots > 0 ? slots : control::kMaxDeviceSlots;
   gate.device_wait_holds = options_.device_wait_holds;
+  gate.queue.stall_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(options_.stall_timeout).count();
   gate.logger = logger_;
   gate.send = [this](const ordering::Report& report) {
     client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));

@@ -102,7 +102,7 @@ void Node::OnAccepted(LocalSocket socket) {
   }
   const uint64_t id = ++last_id_;
   auto [entry, inserted] = workers_.emplace(
-      id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr,
+      id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr, 0,
                  asio::posix::stream_descriptor(context_), asio::steady_timer(context_)});
   idle_timer_.cancel();
   if (!options_.supervised) WatchProcess(id, entry->second);
@@ -141,9 +141,30 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
              ask != nullptr && worker.state == State::kMember) {
     ask->incarnation = worker.incarnation;
     link_.Send(*ask);
+  } else if (const auto* question = std::get_if<message::AskStatus>(&message)) {
+    OnAskStatus(id, *question);
   } else {
     DropWorker(id, absl::StrCat("it sent ", NameOf(message)));
   }
+}
+
+// Anybody who can connect is of our user, and may ask without being a worker.
+void Node::OnAskStatus(uint64_t id, const message::AskStatus& ask) {
+  Worker& worker = workers_.at(id);
+  worker.question = ask.question;
+  if (!coordinator_lost_) {
+    link_.Send(message::AskStatus{ask.version, id, ask.timeout_ms});
+  } else if (worker.connection != nullptr) {
+    // The same that the coordinator's last answer would have been.
+    worker.connection->Send(
+        message::JobStatus{ask.question, R"({"error":"the job is over on this node"})"});
+  }
+}
+
+void Node::OnJobStatus(const message::JobStatus& status) {
+  const auto found = workers_.find(status.question);
+  if (found == workers_.end() || found->second.connection == nullptr) return;
+  found->second.connection->Send(message::JobStatus{found->second.question, status.json});
 }
 
 void Node::OnLeave(Worker& worker) {

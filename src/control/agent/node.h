@@ -55,6 +55,7 @@ class Node {
     Incarnation incarnation;
     int rank = -1;  // as a member
     SharedFd segment;
+    uint64_t question = 0;                   // its own number of what it asked
     asio::posix::stream_descriptor process;  // pidfd, without supervision
     asio::steady_timer exit_timer;           // waits for word of how it ended
   };
@@ -73,6 +74,9 @@ class Node {
   void DropWorker(uint64_t id, const std::string& why);
   void ReportLost(Worker& worker, const std::string& how);
   void Forget(uint64_t id);
+
+  void OnAskStatus(uint64_t id, const message::AskStatus& ask);
+  void OnJobStatus(const message::JobStatus& status);
 
   void OnWorkerOrdering(uint64_t id, const message::Ordering& ordering);
   void OnCoordinatorOrdering(const message::Ordering& ordering);

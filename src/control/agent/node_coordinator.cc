@@ -23,6 +23,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnCoordinatorOrdering(*ordering);
   } else if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {
     OnCommunicatorIds(*ids);
+  } else if (const auto* status = std::get_if<message::JobStatus>(&message)) {
+    OnJobStatus(*status);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));

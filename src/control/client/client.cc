@@ -136,6 +136,8 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
   join.has_segment = request.segment_fd >= 0;
   join.ordering = request.ordering;
   join.device_slots = request.device_slots;
+  join.stall_timeout_ms = request.stall_timeout_ms;
+  join.stall_action = request.stall_action;
   PHX_RETURN_IF_ERROR(connection_.Send(join, request.segment_fd, deadline));
 
   std::string last_line = "nobody has joined yet, as far as this node's agent knows";

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,7 +20,7 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   PHX_ASSIGN_OR_RETURN(const Arguments arguments,
                        Arguments::Parse(words,
                                         {"--job", "--listen-fd", "--key-fd", "--lifeline-fd",
-                                         "--join-timeout-ms", "--die-with"},
+                                         "--join-timeout-ms", "--report", "--die-with"},
                                         {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
@@ -30,6 +33,15 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   }
   PHX_ASSIGN_OR_RETURN(const int timeout_ms, arguments.Number("--join-timeout-ms", 60000));
   options.join_timeout = std::chrono::milliseconds(timeout_ms);
+  if (arguments.Has("--report")) {
+    PHX_ASSIGN_OR_RETURN(options.report_file, arguments.Text("--report"));
+  } else if (const char* path = std::getenv("PHALANX_REPORT_FILE"); path != nullptr) {
+    options.report_file = path;
+  }
+  if (!options.report_file.empty()) {
+    std::error_code ignored;  // before Detach() leaves the folder
+    options.report_file = std::filesystem::absolute(options.report_file, ignored).string();
+  }
   PHX_ASSIGN_OR_RETURN(const int parent, arguments.Number("--die-with", 0));
   if (parent > 0) PHX_RETURN_IF_ERROR(DieWith(parent));
   PHX_ASSIGN_OR_RETURN(const std::string secret, ReadToEnd(key_fd, kMaxSecretBytes));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
 namespace phalanx::control {
@@ -61,6 +62,10 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnHello(said.agent, *hello);
     return;
   }
+  if (const auto* ask = std::get_if<message::AskStatus>(&said.message)) {
+    OnAskStatus(said.agent, *ask);
+    return;
+  }
   if (agents_.count(said.agent) == 0) {
     Log(LogSeverity::kWarning,
         absl::StrCat("dropped a connection whose first message was ", NameOf(said.message)));
@@ -83,6 +88,7 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
 }
 
 void CoordinatorCore::Handle(const AgentLost& lost) {
+  ForgetQuestionsOf(lost.agent);
   const auto found = agents_.find(lost.agent);
   if (found == agents_.end()) return;
   const std::string node = DescribeNode(lost.agent);
@@ -108,6 +114,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 }
 
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
+  AnswerQuestions();
   if (phase_ != Phase::kJoining) return;
   if (now_ < join_deadline_) {
     TellProgress();
@@ -207,6 +214,16 @@ absl::Status CoordinatorCore::CheckOrdering(const message::Join& join) const {
     return differs("PHALANX_DEVICE_SLOTS", absl::StrCat(join.device_slots),
                    absl::StrCat(device_slots_));
   }
+  if (join.stall_timeout_ms != stall_timeout_ms_) {
+    const auto seconds = [](uint32_t timeout_ms) {
+      return absl::StrCat(static_cast<double>(timeout_ms) / 1000);
+    };
+    return differs("PHALANX_STALL_TIMEOUT", seconds(join.stall_timeout_ms),
+                   seconds(stall_timeout_ms_));
+  }
+  if (join.stall_action != stall_action_) {
+    return differs("PHALANX_STALL_ACTION", NameOf(join.stall_action), NameOf(stall_action_));
+  }
   return absl::OkStatus();
 }
 
@@ -249,6 +266,8 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
     world_size_ = join.world_size;
     ordering_mode_ = join.ordering;
     device_slots_ = join.device_slots;
+    stall_timeout_ms_ = join.stall_timeout_ms;
+    stall_action_ = join.stall_action;
     join_deadline_ = now_ + settings_.join_timeout;
   }
   MemberRecord record{join.member, agent, false};
@@ -281,7 +300,8 @@ void CoordinatorCore::BeginView() {
   AssignRanks();
   phase_ = Phase::kRunning;
   epoch_ = Epoch{1};
-  message::View view{epoch_, settings_.job_token, {}, {}, ordering_mode_, device_slots_};
+  message::View view{epoch_,        settings_.job_token, {},           {}, ordering_mode_,
+                     device_slots_, stall_timeout_ms_,   stall_action_};
   view.members.resize(static_cast<size_t>(world_size_));
   for (const auto& [incarnation, record] : members_) {
     view.members[static_cast<size_t>(record.member.rank)] = record.member;
@@ -309,6 +329,7 @@ void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message
       ordering_->FromNode(agents_.at(agent).node, message.payload);
   if (outputs.ok()) {
     PassOn(*std::move(outputs));
+    AnswerQuestions();
   } else {
     DropAgent(agent, std::string(outputs.status().message()));
   }
@@ -325,7 +346,13 @@ void CoordinatorCore::OnAskCommunicatorIds(AgentId agent, const message::AskComm
 }
 
 void CoordinatorCore::PassOn(JobOrdering::Outputs outputs) {
-  for (std::string& line : outputs.warnings) Log(LogSeverity::kWarning, std::move(line));
+  for (const auto& conclusion : outputs.conclusions) {
+    const std::string text = ordering::Describe(*conclusion);
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      Log(LogSeverity::kWarning, std::string(line));
+    }
+    outputs_.push_back(Concluded{conclusion});
+  }
   for (JobOrdering::ToNode& message : outputs.messages) {
     const auto agent = agent_of_node_.find(message.node);
     if (agent == agent_of_node_.end()) continue;
@@ -409,6 +436,7 @@ void CoordinatorCore::FailJoining(const absl::Status& status) {
 }
 
 void CoordinatorCore::Finish(const absl::Status& status) {
+  AbandonQuestions(status);
   phase_ = Phase::kOver;
   for (const auto& [id, record] : agents_) outputs_.push_back(CloseAgent{id});
   outputs_.push_back(JobOver{status});

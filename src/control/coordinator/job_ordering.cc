@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "ordering/explanation.h"
 #include "ordering_wire/codec.h"
@@ -20,6 +19,7 @@ ordering::SequencerSettings SettingsFor(const message::View& view) {
   settings.adaptive = view.ordering == OrderingMode::kAdaptive;
   settings.fewest_slots =
       view.device_slots == 0 ? std::numeric_limits<int>::max() : view.device_slots;
+  settings.aborts_cycles = view.stall_action == StallAction::kAbort;
   return settings;
 }
 
@@ -43,7 +43,23 @@ absl::StatusOr<JobOrdering::Outputs> JobOrdering::FromNode(int node, absl::strin
   }
   auto& report = std::get<ordering::Report>(message);
   PHX_RETURN_IF_ERROR(registry_.Check(speaker, report));
+  if (!registry_.IsConcerned(speaker, report)) return Outputs{};
+  if (auto* part = std::get_if<ordering::SnapshotPart>(&report.body);
+      part != nullptr && part->round >= kFirstRound) {
+    if (part->round == round_) answers_[part->snapshot.rank] = std::move(part->snapshot);
+    return Outputs{};
+  }
   return Step(ordering::NodeSaid{*place, std::move(report)});
+}
+
+JobOrdering::Outputs JobOrdering::AskRanks() {
+  answers_.clear();
+  ++round_;
+  Outputs outputs;
+  const std::string payload =
+      ordering::Encode(ordering::Order{sequencer_.term(), ordering::AskSnapshot{round_}});
+  for (const int node : registry_.nodes()) outputs.messages.push_back({node, payload});
+  return outputs;
 }
 
 JobOrdering::Outputs JobOrdering::Step(const ordering::SequencerInput& input) {
@@ -55,10 +71,10 @@ JobOrdering::Outputs JobOrdering::Step(const ordering::SequencerInput& input) {
       continue;
     }
     const auto& conclude = std::get<ordering::Conclude>(output);
-    for (const absl::string_view line :
-         absl::StrSplit(ordering::Describe(*conclude.explanation), '\n', absl::SkipEmpty())) {
-      outputs.warnings.emplace_back(line);
-    }
+    outputs.conclusions.push_back(conclude.explanation);
+    ++conclusions_made_;
+    conclusions_.push_back(conclude.explanation);
+    if (conclusions_.size() > kConclusionsKept) conclusions_.pop_front();
   }
   return outputs;
 }

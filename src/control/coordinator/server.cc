@@ -13,6 +13,7 @@
 #include "control_coordinator/process.h"
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
+#include "report_file.h"
 
 namespace phalanx::control {
 namespace {
@@ -52,6 +53,7 @@ class Server {
   void Perform(SendToAgent& output);
   void Perform(const CloseAgent& output);
   void Perform(const LogLine& output);
+  void Perform(const Concluded& output);
   void Perform(const JobOver& output);
 
   const CoordinatorOptions options_;
@@ -65,6 +67,7 @@ class Server {
   std::map<AgentId, Connection> connections_;
   uint64_t last_id_ = 0;
   size_t unproven_ = 0;
+  ReportFile reports_;
   bool accepting_ = false;
   bool over_ = false;
   absl::Status result_;
@@ -84,6 +87,9 @@ absl::Status Server::Open() {
     return absl::InvalidArgumentError(
         absl::StrCat("the descriptors can't be used: ", error.message()));
   }
+  // A job is worth more than its reports.
+  const absl::Status kept = reports_.Open(options_.report_file);
+  if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
   return absl::OkStatus();
 }
 
@@ -214,6 +220,11 @@ void Server::Perform(const LogLine& output) {
       options_.logger.Error(output.line);
       return;
   }
+}
+
+void Server::Perform(const Concluded& output) {
+  const absl::Status kept = reports_.Append(*output.explanation);
+  if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
 }
 
 void Server::Perform(const JobOver& output) {

@@ -18,13 +18,15 @@
 
 namespace phalanx::control {
 
-absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(const std::string& host) {
+absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
+    const std::string& host, const std::string& report_file) {
   constexpr size_t kSecretBytes = 32;
   CoordinatorProcessOptions options;
   options.program = ThisCommand();
   options.job = RandomJobId();
   options.secret = absl::BytesToHexString(RandomBytes(kSecretBytes));
   options.bind = {host, 0};
+  options.report_file = report_file;
   // Programs may compute for days before they join, or never join. Who doesn't come is known here
   // by its end; how long the others wait is up to the deadline that they join with.
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());

@@ -186,8 +186,9 @@ int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundin
   return NodeJob(assignment, surroundings).Run();
 }
 
-int RunLocalJob(NodeAssignment assignment, ChildInput first_input) {
-  absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator = JobCoordinator::Start("127.0.0.1");
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file) {
+  absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator =
+      JobCoordinator::Start("127.0.0.1", report_file);
   if (!coordinator.ok()) return Fail(coordinator.status());
   assignment.job = (*coordinator)->job();
   assignment.secret = (*coordinator)->secret();

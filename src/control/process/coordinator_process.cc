@@ -32,6 +32,9 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
                                         absl::StrCat(key.get()),
                                         "--join-timeout-ms",
                                         absl::StrCat(join_timeout.count())};
+  if (!options.report_file.empty()) {
+    arguments.insert(arguments.end(), {"--report", options.report_file});
+  }
   std::vector<int> kept = {listener.fd.get(), key.get()};
 
   CoordinatorProcess process;

@@ -63,7 +63,13 @@ absl::Status ReadOrdering(const From& from, To* to) {
     return Malformed("a number of slots out of range");
   }
   to->ordering = static_cast<OrderingMode>(from.ordering());
+  if (from.stall_action() >= kStallActionCount) return Malformed("a stall action out of range");
+  if (from.stall_timeout_ms() > kMaxStallTimeoutMs) {
+    return Malformed("a stall timeout out of range");
+  }
   to->device_slots = from.device_slots();
+  to->stall_timeout_ms = from.stall_timeout_ms();
+  to->stall_action = static_cast<StallAction>(from.stall_action());
   return absl::OkStatus();
 }
 
@@ -171,6 +177,17 @@ absl::StatusOr<Message> Convert(const wire::CommunicatorIds& from) {
   return message::CommunicatorIds{Incarnation{from.incarnation()}, from.request(), from.first()};
 }
 
+absl::StatusOr<Message> Convert(const wire::AskStatus& from) {
+  return message::AskStatus{from.version(), from.question(), from.timeout_ms()};
+}
+
+absl::StatusOr<Message> Convert(const wire::JobStatus& from) {
+  if (from.json()->size() > kMaxStatusBytes) return Malformed("a status is too long");
+  return message::JobStatus{
+      from.question(),
+      std::string(reinterpret_cast<const char*>(from.json()->data()), from.json()->size())};
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -204,6 +221,10 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_AskCommunicatorIds());
     case wire::Body_CommunicatorIds:
       return Convert(*envelope.body_as_CommunicatorIds());
+    case wire::Body_AskStatus:
+      return Convert(*envelope.body_as_AskStatus());
+    case wire::Body_JobStatus:
+      return Convert(*envelope.body_as_JobStatus());
   }
   return Malformed("its kind is unknown");
 }

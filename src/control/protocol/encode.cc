@@ -35,7 +35,8 @@ struct Encoder {
   auto operator()(const message::Join& join) {
     return wire::CreateJoin(builder, join.version, MemberOf(builder, join.member), join.world_size,
                             join.has_segment, static_cast<uint8_t>(join.ordering),
-                            join.device_slots);
+                            join.device_slots, join.stall_timeout_ms,
+                            static_cast<uint8_t>(join.stall_action));
   }
   auto operator()(const message::Leave& leave) {
     return wire::CreateLeave(builder, leave.incarnation.value);
@@ -68,7 +69,8 @@ struct Encoder {
     const auto member_vector = builder.CreateVector(members);
     const auto node_cores = builder.CreateVector(view.node_cores);
     return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores,
-                            static_cast<uint8_t>(view.ordering), view.device_slots);
+                            static_cast<uint8_t>(view.ordering), view.device_slots,
+                            view.stall_timeout_ms, static_cast<uint8_t>(view.stall_action));
   }
   auto operator()(const message::Revoked& revoked) {
     return wire::CreateRevoked(builder, revoked.epoch.value,
@@ -91,6 +93,14 @@ struct Encoder {
   }
   auto operator()(const message::CommunicatorIds& ids) {
     return wire::CreateCommunicatorIds(builder, ids.incarnation.value, ids.request, ids.first);
+  }
+  auto operator()(const message::AskStatus& ask) {
+    return wire::CreateAskStatus(builder, ask.version, ask.question, ask.timeout_ms);
+  }
+  auto operator()(const message::JobStatus& status) {
+    const auto json = builder.CreateVector(reinterpret_cast<const uint8_t*>(status.json.data()),
+                                           status.json.size());
+    return wire::CreateJobStatus(builder, status.question, json);
   }
 };
 

@@ -29,6 +29,8 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::CommunicatorIds&) const {
       return "CommunicatorIds";
     }
+    absl::string_view operator()(const message::AskStatus&) const { return "AskStatus"; }
+    absl::string_view operator()(const message::JobStatus&) const { return "JobStatus"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -14,4 +14,14 @@ const char* NameOf(OrderingMode mode) {
   return "unknown";
 }
 
+const char* NameOf(StallAction action) {
+  switch (action) {
+    case StallAction::kAbort:
+      return "abort";
+    case StallAction::kWarn:
+      return "warn";
+  }
+  return "unknown";
+}
+
 }  // namespace phalanx::control

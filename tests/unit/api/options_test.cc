@@ -43,6 +43,8 @@ TEST(OptionsTest, ReadsEveryVariableOfItsOwn) {
                              {"PHALANX_CROSS_MEMORY_ATTACH", "0"},
                              {"PHALANX_JOIN_TIMEOUT", "2.5"},
                              {"PHALANX_OPERATION_TIMEOUT", "7"},
+                             {"PHALANX_STALL_TIMEOUT", "0.25"},
+                             {"PHALANX_STALL_ACTION", "warn"},
                              {"PHALANX_LOG", "info"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->rank, 3);
@@ -58,6 +60,8 @@ TEST(OptionsTest, ReadsEveryVariableOfItsOwn) {
   EXPECT_EQ(options->shared_memory_limit, size_t{3} << 30);
   EXPECT_FALSE(options->cross_memory_attach);
   EXPECT_EQ(options->join_timeout, std::chrono::milliseconds(2500));
+  EXPECT_EQ(options->stall_timeout, std::chrono::milliseconds(250));
+  EXPECT_EQ(options->stall_action, "warn");
   EXPECT_EQ(options->operation_timeout, std::chrono::seconds(7));
   EXPECT_EQ(options->log, "info");
 }
@@ -139,6 +143,18 @@ TEST(OptionsTest, ValidateNamesWhatIsMissing) {
   EXPECT_TRUE(options.Validate().ok());
   options.rank = -1;
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("PHALANX_RANK"));
+}
+
+TEST(OptionsTest, AStallTimeoutIsAtLeastAMillisecond) {
+  Options options;
+  options.world_size = 1;
+  options.agent = "a";
+  EXPECT_EQ(options.Validate(), absl::OkStatus());
+  options.stall_timeout = std::chrono::milliseconds(0);
+  EXPECT_EQ(options.Validate().message(),
+            "PHALANX_STALL_TIMEOUT is 0 ms; 1 to 1000000000 are possible");
+  EXPECT_THAT(From({{"PHALANX_STALL_ACTION", "ignore"}}).status().message(),
+              HasSubstr("isn't one of abort, warn"));
 }
 
 }  // namespace

@@ -226,6 +226,20 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
                                "pid 103 has PHALANX_DEVICE_SLOTS=0, but rank 2 (pid 101 on node 0 "
                                "'host1') has PHALANX_DEVICE_SLOTS=2; set PHALANX_DEVICE_SLOTS to "
                                "the same value on all ranks"));
+  const auto with_stall = [](uint32_t timeout_ms, StallAction action) {
+    message::Join with = Join(-1, 4, 3);
+    with.ordering = OrderingMode::kAdaptive;
+    with.device_slots = 2;
+    with.stall_timeout_ms = timeout_ms;
+    with.stall_action = action;
+    return with;
+  };
+  Say(2, with_stall(250, StallAction::kAbort));
+  EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_STALL_TIMEOUT=0.25, but rank 2"),
+            absl::string_view::npos);
+  Say(2, with_stall(kDefaultStallTimeoutMs, StallAction::kWarn));
+  EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_STALL_ACTION=warn, but rank 2"),
+            absl::string_view::npos);
   // Those who agree go on, and the view says what they agree on.
   for (const uint64_t incarnation : {4U, 5U, 6U}) {
     join = Join(-1, 4, incarnation);
@@ -236,6 +250,55 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
   ASSERT_EQ(Sent<message::View>().size(), 2U);
   EXPECT_EQ(Sent<message::View>()[0].second.ordering, OrderingMode::kAdaptive);
   EXPECT_EQ(Sent<message::View>()[0].second.device_slots, 2);
+}
+
+TEST_F(CoreTest, TellsWhoAsksOfAJobThatIsJoining) {
+  Hello(1);
+  Say(1, Join(1, 3, 1));
+  Say(1, message::AskStatus{kProtocolVersion, 7, 1000});
+  ASSERT_EQ(Sent<message::JobStatus>().size(), 1U);
+  const message::JobStatus status = Sent<message::JobStatus>()[0].second;
+  EXPECT_EQ(status.question, 7U);
+  EXPECT_NE(status.json.find(R"("phase":"joining")"), std::string::npos) << status.json;
+  EXPECT_NE(status.json.find(R"({"rank":0,"state":"awaited"})"), std::string::npos) << status.json;
+  EXPECT_NE(status.json.find(R"({"node":0,"pid":101,"rank":1,"state":"joining"})"),
+            std::string::npos)
+      << status.json;
+  EXPECT_TRUE(Closed().empty());
+}
+
+TEST_F(CoreTest, OneThatOnlyAsksIsLetGo) {
+  Say(9, message::AskStatus{kProtocolVersion + 1, 1, 1000});
+  ASSERT_EQ(Sent<message::JobStatus>().size(), 1U);
+  EXPECT_EQ(Sent<message::JobStatus>()[0].second.json.rfind(R"({"error":"the command speaks)", 0),
+            0U);
+  EXPECT_EQ(Closed(), std::vector<uint64_t>{9});
+}
+
+TEST_F(CoreTest, WaitsForRanksAsLongAsItIsAsked) {
+  Hello(1);
+  for (const int rank : {0, 1}) {
+    message::Join join = Join(rank, 2, static_cast<uint64_t>(rank + 1));
+    join.ordering = OrderingMode::kStrict;
+    Say(1, join);
+  }
+  Say(1, message::AskStatus{kProtocolVersion, 1, 2000}, seconds(1));
+  EXPECT_EQ(Sent<message::Ordering>().size(), 1U);  // asks the node's ranks
+  EXPECT_TRUE(Sent<message::JobStatus>().empty());
+  Step(Tick{}, milliseconds(2900));
+  EXPECT_TRUE(Sent<message::JobStatus>().empty());
+  Step(Tick{}, milliseconds(3000));
+  ASSERT_EQ(Sent<message::JobStatus>().size(), 1U);
+  EXPECT_NE(Sent<message::JobStatus>()[0].second.json.find(R"("answered":false)"),
+            std::string::npos);
+  // One that goes while it waits is forgotten, and what ends the job answers the others.
+  Say(1, message::AskStatus{kProtocolVersion, 2, 2000}, seconds(4));
+  Say(9, message::AskStatus{kProtocolVersion, 3, 2000}, seconds(4));
+  Step(AgentLost{AgentId{9}, "gone"}, seconds(4));
+  Say(1, message::Leave{Incarnation{1}}, seconds(4));
+  Say(1, message::Leave{Incarnation{2}}, seconds(4));
+  ASSERT_EQ(Sent<message::JobStatus>().size(), 1U);
+  EXPECT_EQ(Sent<message::JobStatus>()[0].second.json, R"({"error":"the job is over"})");
 }
 
 TEST_F(CoreTest, TheJoinDeadlineRunsFromTheFirstMember) {

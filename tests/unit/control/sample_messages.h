@@ -19,21 +19,30 @@ inline message::Member SampleMember(int rank) {
 }
 
 inline std::vector<Message> SampleMessages() {
-  return {message::Join{kProtocolVersion, SampleMember(2), 4, true, OrderingMode::kAdaptive, 3},
+  return {message::Join{kProtocolVersion, SampleMember(2), 4, true, OrderingMode::kAdaptive, 3, 250,
+                        StallAction::kWarn},
           message::Leave{Incarnation{7}},
           message::AgentHello{kProtocolVersion, "job", 3, "host", 16},
           message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
           message::AgentWelcome{5},
           message::Progress{"3 of 4 ranks joined, waiting for rank 2"},
           message::Refused{Incarnation{9}, absl::InvalidArgumentError("no")},
-          message::View{
-              Epoch{1}, 99, {SampleMember(0), SampleMember(1)}, {4, 8}, OrderingMode::kStrict, 1},
+          message::View{Epoch{1},
+                        99,
+                        {SampleMember(0), SampleMember(1)},
+                        {4, 8},
+                        OrderingMode::kStrict,
+                        1,
+                        70,
+                        StallAction::kWarn},
           message::Revoked{Epoch{2}, absl::UnavailableError("gone")},
           message::AllLeft{Epoch{3}},
           message::Segments{{0, 3, 65535}},
           message::Ordering{std::string("\0\x01\xff", 3)},
           message::AskCommunicatorIds{Incarnation{10}, 11, 12},
-          message::CommunicatorIds{Incarnation{13}, 14, 15}};
+          message::CommunicatorIds{Incarnation{13}, 14, 15},
+          message::AskStatus{kProtocolVersion, 12, 5000},
+          message::JobStatus{12, "{}"}};
 }
 
 }  // namespace phalanx::control

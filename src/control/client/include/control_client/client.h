@@ -32,6 +32,9 @@ struct JoinRequest {
   // holds at once; 0 is without limit.
   OrderingMode ordering = OrderingMode::kOff;
   int device_slots = 0;
+  // PHALANX_STALL_TIMEOUT and PHALANX_STALL_ACTION, equal on all ranks.
+  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
+  StallAction stall_action = StallAction::kAbort;
 };
 
 struct Member {

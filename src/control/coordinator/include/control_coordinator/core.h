@@ -51,10 +51,13 @@ struct LogLine {
   LogSeverity severity = LogSeverity::kInfo;
   std::string line;
 };
+struct Concluded {  // beside the lines for the log
+  std::shared_ptr<const ordering::Explanation> explanation;
+};
 struct JobOver {
   absl::Status status;
 };
-using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, JobOver>;
+using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;
@@ -89,6 +92,12 @@ class CoordinatorCore {
     AgentId agent;
     bool left = false;
   };
+  // Somebody who asked how the job is.
+  struct Question {
+    AgentId asker;
+    uint64_t number = 0;
+    Clock::time_point deadline;
+  };
 
   void Handle(const AgentSaid& said);
   void Handle(const AgentLost& lost);
@@ -102,6 +111,16 @@ class CoordinatorCore {
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
   void OnOrdering(AgentId agent, const message::Ordering& message);
   void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
+
+  void OnAskStatus(AgentId asker, const message::AskStatus& ask);
+
+  // Answers all who ask if the ranks have answered, else those who can't wait longer.
+  void AnswerQuestions();
+  void AbandonQuestions(const absl::Status& status);
+  void ForgetQuestionsOf(AgentId asker);
+  void Answer(const Question& question, std::string json);
+  bool AllRanksAnswered() const;
+  std::string StatusJson() const;
 
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
@@ -139,6 +158,8 @@ class CoordinatorCore {
   OrderingMode ordering_mode_ = OrderingMode::kOff;
   int device_slots_ = 0;
   uint32_t next_communicator_ = 1;  // 0 is the world
+  uint32_t stall_timeout_ms_ = kDefaultStallTimeoutMs;
+  StallAction stall_action_ = StallAction::kAbort;
   Epoch epoch_;
   absl::Status reason_;  // why it is ending
   std::map<AgentId, AgentRecord> agents_;
@@ -146,6 +167,7 @@ class CoordinatorCore {
   std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
   std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
+  std::vector<Question> questions_;           // not answered yet
   std::vector<CoordinatorOutput> outputs_;
 };
 

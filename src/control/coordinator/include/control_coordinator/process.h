@@ -21,6 +21,8 @@ struct CoordinatorOptions {
   Clock::duration join_timeout = std::chrono::seconds(60);
   // How long a connection may take to prove that it has the key and to say who it is.
   Clock::duration handshake_timeout = std::chrono::seconds(5);
+  // Each report is appended to it as one line of JSON; empty: to none.
+  std::string report_file;
   Logger logger;
 };
 
@@ -30,10 +32,11 @@ int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
 //   --job ID --listen-fd N --key-fd N [--lifeline-fd N] [--join-timeout-ms N]
-//   [--die-with PID] [--detach]
-// Returns the exit status of the process. --key-fd gives the job's secret until end of file; it is
-// never in the arguments or the environment. --die-with ends us (SIGKILL) with our parent of that
-// number; --detach goes on in a child with its own session, so that the caller reaps us at once.
+//   [--report FILE] [--die-with PID] [--detach]
+// Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd
+// gives the job's secret until end of file; it is never in the arguments or the environment.
+// --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its
+// own session, so that the caller reaps us at once.
 int CoordinatorCommand(const std::vector<std::string>& arguments);
 
 }  // namespace phalanx::control

@@ -16,8 +16,9 @@ namespace phalanx::control {
 class JobCoordinator {
  public:
   // Listens on a free port of `host`. From the main thread (it dies with the thread that starts
-  // it).
-  static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host);
+  // it). Reports go to `report_file` too; empty: where PHALANX_REPORT_FILE says, or nowhere.
+  static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
+                                                               const std::string& report_file);
   // Its decisions are made by now: kills and reaps it.
   ~JobCoordinator();
   JobCoordinator(const JobCoordinator&) = delete;

@@ -51,8 +51,8 @@ struct NodeSurroundings {
 int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundings);
 
 // A job of this node alone: starts the coordinator as a child, runs the node, ends the coordinator.
-// Fills in what `assignment` lacks: job, secret, coordinator.
-int RunLocalJob(NodeAssignment assignment, ChildInput first_input);
+// Fills in what `assignment` lacks: job, secret, coordinator. `report_file` as for JobCoordinator.
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file);
 
 }  // namespace phalanx::control
 

@@ -20,6 +20,8 @@ struct CoordinatorProcessOptions {
   std::string secret;  // kMinSecretBytes … kMaxSecretBytes; the agents derive their key from it too
   Endpoint bind = {"127.0.0.1", 0};  // port 0: whichever is free
   Clock::duration join_timeout = std::chrono::seconds(60);
+  // Where it appends its reports; empty: nowhere. An absolute path.
+  std::string report_file;
   // True: the coordinator is the caller's child, who waits for it, and it is killed with the thread
   // that started it (so start it from one that lives as long as the process).
   // False: it lives in a session of its own, nobody's child, until the job is over; it ends early

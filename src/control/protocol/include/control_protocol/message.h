@@ -19,7 +19,7 @@
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -30,6 +30,7 @@ inline constexpr size_t kMaxTransportNameBytes = 64;
 inline constexpr size_t kMaxAddressBytes = 4096;
 // What fits into a worker's message, with room for what goes around it.
 inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
+inline constexpr size_t kMaxStatusBytes = kMaxControlMessageBytes / 2;
 
 namespace message {
 
@@ -49,6 +50,8 @@ struct Join {
   bool has_segment = false;
   OrderingMode ordering = OrderingMode::kOff;
   int device_slots = 0;  // collectives that a device holds at once; 0: without limit
+  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
+  StallAction stall_action = StallAction::kAbort;
   bool operator==(const Join&) const = default;
 };
 
@@ -95,6 +98,8 @@ struct View {
   std::vector<int> node_cores;  // by node
   OrderingMode ordering = OrderingMode::kOff;
   int device_slots = 0;
+  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
+  StallAction stall_action = StallAction::kAbort;
   bool operator==(const View&) const = default;
 };
 
@@ -134,13 +139,30 @@ struct CommunicatorIds {
   bool operator==(const CommunicatorIds&) const = default;
 };
 
+// How is the job? To be answered with what is known by `timeout_ms` from now, whoever is silent.
+struct AskStatus {
+  uint32_t version = kProtocolVersion;
+  uint64_t question = 0;
+  uint32_t timeout_ms = 0;
+  bool operator==(const AskStatus&) const = default;
+};
+
+// An object as docs/ordering.md describes it. At most kMaxStatusBytes.
+struct JobStatus {
+  uint64_t question = 0;
+  std::string json;
+  bool operator==(const JobStatus&) const = default;
+};
+
 }  // namespace message
 
 using Message =
     std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
                  message::AgentWelcome, message::Progress, message::Refused, message::View,
                  message::Revoked, message::AllLeft, message::Segments, message::Ordering,
-                 message::AskCommunicatorIds, message::CommunicatorIds>;
+                 message::AskCommunicatorIds, message::CommunicatorIds,
+
+                 message::AskStatus, message::JobStatus>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

@@ -1,0 +1,126 @@
+// The coordinator's answers to who asks how the job is.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "control_coordinator/core.h"
+#include "status_json.h"
+
+namespace phalanx::control {
+namespace {
+
+// Askers that wait at once; each costs every rank a message.
+constexpr size_t kMostQuestions = 64;
+
+}  // namespace
+
+void CoordinatorCore::OnAskStatus(AgentId asker, const message::AskStatus& ask) {
+  const Question question{asker, ask.question, now_ + std::chrono::milliseconds(ask.timeout_ms)};
+  if (ask.version != kProtocolVersion) {
+    Answer(question,
+           ErrorJson(absl::StrCat("the command speaks version ", ask.version,
+                                  " of the control protocol, this job version ", kProtocolVersion,
+                                  "; use the release of Phalanx that the job runs with")));
+    return;
+  }
+  if (questions_.size() >= kMostQuestions) {
+    Answer(question, ErrorJson("too many ask at once; ask again"));
+    return;
+  }
+  questions_.push_back(question);
+  const bool asks_ranks = phase_ == Phase::kRunning && ordering_ != nullptr &&
+                          TracksOperations(ordering_mode_, device_slots_);
+  if (asks_ranks) {
+    PassOn(ordering_->AskRanks());
+  } else {
+    AnswerQuestions();
+  }
+}
+
+bool CoordinatorCore::AllRanksAnswered() const {
+  if (phase_ != Phase::kRunning || ordering_ == nullptr ||
+      !TracksOperations(ordering_mode_, device_slots_)) {
+    return true;
+  }
+  return std::all_of(members_.begin(), members_.end(), [this](const auto& member) {
+    return member.second.left || ordering_->answers().count(member.second.member.rank) > 0;
+  });
+}
+
+void CoordinatorCore::AnswerQuestions() {
+  if (questions_.empty()) return;
+  const bool complete = AllRanksAnswered();
+  std::string json;
+  for (auto question = questions_.begin(); question != questions_.end();) {
+    if (!complete && now_ < question->deadline) {
+      ++question;
+      continue;
+    }
+    if (json.empty()) json = StatusJson();
+    Answer(*question, json);
+    question = questions_.erase(question);
+  }
+  if (questions_.empty() && ordering_ != nullptr) ordering_->ForgetAnswers();
+}
+
+void CoordinatorCore::AbandonQuestions(const absl::Status& status) {
+  const std::string why =
+      status.ok() ? "the job is over" : absl::StrCat("the job is over: ", status.message());
+  for (const Question& question : std::exchange(questions_, {})) Answer(question, ErrorJson(why));
+}
+
+void CoordinatorCore::ForgetQuestionsOf(AgentId asker) {
+  questions_.erase(
+      std::remove_if(questions_.begin(), questions_.end(),
+                     [&](const Question& question) { return question.asker == asker; }),
+      questions_.end());
+}
+
+void CoordinatorCore::Answer(const Question& question, std::string json) {
+  if (json.size() > kMaxStatusBytes) json = ErrorJson("the job is too large to be shown");
+  Send(question.asker, message::JobStatus{question.number, std::move(json)});
+  // One that came with the key for this alone.
+  if (agents_.count(question.asker) == 0) outputs_.push_back(CloseAgent{question.asker});
+}
+
+std::string CoordinatorCore::StatusJson() const {
+  JobFacts facts;
+  facts.job = settings_.job;
+  facts.phase = phase_ == Phase::kJoining   ? "joining"
+                : phase_ == Phase::kRunning ? "running"
+                                            : "ending";
+  facts.reason = std::string(reason_.message());
+  facts.world_size = world_size_;
+  facts.epoch = epoch_;
+  facts.mode = ordering_mode_;
+  facts.device_slots = device_slots_;
+  facts.stall_timeout_ms = stall_timeout_ms_;
+  facts.stall_action = stall_action_;
+  facts.ordering = ordering_.get();
+  for (const auto& [id, record] : agents_) {
+    facts.nodes.push_back({record.node, record.node_name, record.cores});
+  }
+  std::sort(facts.nodes.begin(), facts.nodes.end(),
+            [](const NodeFacts& a, const NodeFacts& b) { return a.node < b.node; });
+  facts.ranks.resize(static_cast<size_t>(world_size_));
+  for (int rank = 0; rank < world_size_; ++rank) {
+    facts.ranks[static_cast<size_t>(rank)] = {rank, phase_ == Phase::kJoining ? "awaited" : "gone",
+                                              0, -1, false};
+  }
+  for (const auto& [incarnation, record] : members_) {
+    const char* const state = phase_ == Phase::kJoining ? "joining"
+                              : record.left             ? "closing"
+                                                        : "ready";
+    const bool asked = phase_ == Phase::kRunning && ordering_ != nullptr && !record.left &&
+                       TracksOperations(ordering_mode_, device_slots_);
+    const RankFacts rank{record.member.rank, state, record.member.pid, record.member.node, asked};
+    if (rank.rank >= 0) {
+      facts.ranks[static_cast<size_t>(rank.rank)] = rank;
+    } else {
+      facts.ranks.push_back(rank);
+    }
+  }
+  return ToJson(facts);
+}
+
+}  // namespace phalanx::control

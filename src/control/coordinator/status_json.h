@@ -1,0 +1,52 @@
+// A job's state as JSON: what `phalanx status --json` prints. docs/ordering.md describes the
+// object.
+#ifndef PHALANX_CONTROL_COORDINATOR_STATUS_JSON_H_
+#define PHALANX_CONTROL_COORDINATOR_STATUS_JSON_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "control_coordinator/job_ordering.h"
+#include "control_protocol/ordering_mode.h"
+
+namespace phalanx::control {
+
+struct RankFacts {
+  int rank = -1;  // -1: it will be given one
+  // "awaited" (nobody has come for it), "joining", "ready", "closing" (has left), "gone".
+  const char* state = "";
+  int pid = 0;    // 0: not known
+  int node = -1;  // -1: not known
+  bool asked = false;
+};
+
+struct NodeFacts {
+  int node = 0;
+  std::string name;
+  int cores = 0;
+};
+
+struct JobFacts {
+  std::string job;
+  const char* phase = "";
+  std::string reason;  // why it ends
+  int world_size = 0;
+  Epoch epoch;
+  OrderingMode mode = OrderingMode::kOff;
+  int device_slots = 0;
+  uint32_t stall_timeout_ms = 0;
+  StallAction stall_action = StallAction::kAbort;
+  std::vector<NodeFacts> nodes;
+  std::vector<RankFacts> ranks;
+  const JobOrdering* ordering = nullptr;  // null: nothing is ordered
+};
+
+std::string ToJson(const JobFacts& facts);
+// In its place, for one who can't be answered.
+std::string ErrorJson(const std::string& why);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_COORDINATOR_STATUS_JSON_H_
