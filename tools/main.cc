@@ -30,6 +30,7 @@ struct Subcommand {
 
 constexpr Subcommand kSubcommands[] = {
     {"run", "Start a job: N processes of one program", RunCommand},
+    {"status", "Show a job: its ranks, what is in flight, who waits for whom", StatusCommand},
     {"bench", "Time collectives over a range of sizes, as nccl-tests does", BenchCommand},
     {"simulate", "Simulate the ordering of collectives: deadlocks, scale", SimulateCommand},
     {"agent", nullptr, AgentCommand},

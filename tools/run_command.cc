@@ -1,7 +1,11 @@
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -54,6 +58,7 @@ struct RunOptions {
   std::string remote_shell = "ssh -o BatchMode=yes";
   std::string remote_command;
   std::string address;
+  std::string report_file;
 };
 
 void AddNodeOptions(CLI::App& command, RunOptions* options) {
@@ -115,6 +120,11 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       ->check(CLI::Range(0, 86400000))
       ->capture_default_str()
       ->type_name("MS");
+  command
+      .add_option("--report", options->report_file,
+                  "Append each report about operations that wait, one line of JSON each")
+      ->envname("PHALANX_REPORT_FILE")
+      ->type_name("FILE");
   AddNodeOptions(command, options);
   command.footer(kFooter);
 }
@@ -160,6 +170,18 @@ void AddOwnVariables(std::map<std::string, std::string>* variables) {
   }
 }
 
+// The coordinator opens it later, when nobody looks.
+absl::Status CheckReportFile(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--report: can't write '", path, "': ", strerror(errno)));
+  }
+  close(fd);
+  return absl::OkStatus();
+}
+
 int UsageError(const std::string& message) {
   std::fprintf(stderr, "phalanx: %s\nRun `phalanx run --help` for more information.\n",
                message.c_str());
@@ -175,6 +197,7 @@ int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
   if (nodes.remote_shell.empty()) return UsageError("--rsh: names no command");
   nodes.remote_command = options.remote_command;
   nodes.address = options.address;
+  nodes.report_file = options.report_file;
   AddOwnVariables(&assignment.variables);
   std::error_code ignored;
   assignment.folder = std::filesystem::current_path(ignored).string();
@@ -194,6 +217,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (split.program.empty()) {
     return UsageError("no program to run; for example: phalanx run -n 4 -- ./train");
   }
+  if (const absl::Status status = CheckReportFile(options.report_file); !status.ok()) {
+    return UsageError(std::string(status.message()));
+  }
   control::NodeAssignment assignment;
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
@@ -206,8 +232,10 @@ int RunCommand(const std::vector<std::string>& arguments) {
   assignment.local_world_size = assignment.world_size;
   // A terminal isn't given away: a worker that reads it from the background would be stopped.
   const bool gives_input = isatty(STDIN_FILENO) == 0;
-  return control::RunLocalJob(std::move(assignment), gives_input ? control::ChildInput::kInherited
-                                                                 : control::ChildInput::kNothing);
+  return control::RunLocalJob(
+      std::move(assignment),
+      gives_input ? control::ChildInput::kInherited : control::ChildInput::kNothing,
+      options.report_file);
 }
 
 }  // namespace phalanx::tools

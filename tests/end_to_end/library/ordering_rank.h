@@ -59,7 +59,7 @@ class Rank {
                  ReduceOp op = ReduceOp::kSum, DataType type = DataType::kFloat32) {
     Issued& issued = NewIssued(count);
     issued.sums = op == ReduceOp::kSum && type == DataType::kFloat32;
-    OpOptions options;
+    OpOptions options{};
     options.stream = StreamOf(stream);
     options.group = group_;
     options.graph = graph_;
@@ -71,7 +71,7 @@ class Rank {
   }
   void Broadcast(const std::string& name, int stream, int root) {
     Issued& issued = NewIssued(kCount);
-    OpOptions options;
+    OpOptions options{};
     options.stream = StreamOf(stream);
     options.group = group_;
     issued.work = On(name).Broadcast(issued.data.data(), issued.data.data(), kCount,
@@ -80,7 +80,7 @@ class Rank {
   void AllToAll(const std::string& name, int stream) {
     Issued& issued = NewIssued(kCount);
     issued.other.resize(kCount);
-    OpOptions options;
+    OpOptions options{};
     options.stream = StreamOf(stream);
     options.key = key_;
     issued.work =
@@ -89,7 +89,7 @@ class Rank {
   }
   void Send(const std::string& name, int stream, int peer, size_t count = kCount) {
     Issued& issued = NewIssued(count);
-    OpOptions options;
+    OpOptions options{};
     options.stream = StreamOf(stream);
     options.group = group_;
     issued.work = On(name).Send(issued.data.data(), count, DataType::kFloat32, peer, options);
@@ -97,7 +97,7 @@ class Rank {
   void Receive(const std::string& name, int stream, int peer, size_t count = kCount) {
     Issued& issued = NewIssued(count);
     issued.expected = static_cast<float>(peer + 1);
-    OpOptions options;
+    OpOptions options{};
     options.stream = StreamOf(stream);
     options.group = group_;
     issued.work = On(name).Receive(issued.data.data(), count, DataType::kFloat32, peer, options);

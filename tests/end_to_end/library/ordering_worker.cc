@@ -2,8 +2,10 @@
 // operation has ended well, with right results; else "rank R failed: STATUS" for the first that
 // didn't, or "rank R wrong".
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "ordering_device_scenarios.h"
 #include "ordering_keyed_scenarios.h"
@@ -89,6 +91,14 @@ void DifferentKinds(Rank& r) {
 
 void OneMore(Rank& r) {
   for (int i = 0; i < (r.rank() == 0 ? 4 : 5); ++i) r.AllReduce("a", -1);
+}
+
+// One rank's only thread that has used the library ends before the last operation.
+void ThreadEnds(Rank& r) {
+  for (int i = 0; i < (r.rank() == 1 ? 4 : 5); ++i) {
+    r.AllReduce("a", -1);
+    r.HostWaits();
+  }
 }
 
 void CountDiffers(Rank& r) { r.AllReduce("a", -1, r.rank() == 0 ? 409600 : 409598); }
@@ -190,6 +200,7 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
       {"beside_messages", BesideMessages},
       {"different_kinds", DifferentKinds},
       {"one_more", OneMore},
+      {"thread_ends", ThreadEnds},
       {"count_differs", CountDiffers},
       {"after_a_mismatch", AfterAMismatch},
       {"op_differs", OpDiffers},
@@ -204,6 +215,16 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
       {"messages_learned_then_turned", MessagesLearnedThenTurned},
   };
   return *scenarios;
+}
+
+void Play(void (*scenario)(Rank&), const std::string& name, Rank& rank) {
+  // Communicators first, in one order: making one is a collective too.
+  for (const char* communicator : {"a", "b", "c", "0", "1", "2", "3", "4", "5", "6", "7"}) {
+    const bool wanted = name == "latin_square" ? *communicator < 'a' : *communicator >= 'a';
+    if (wanted) rank.On(communicator);
+  }
+  scenario(rank);
+  rank.Finish();
 }
 
 int Run(const std::string& name) {
@@ -225,14 +246,18 @@ int Run(const std::string& name) {
     std::fprintf(stderr, "%s\n", session.status().ToString().c_str());
     return 1;
   }
-  Rank rank(session->get());
-  // Communicators first, in one order: making one is a collective too.
-  for (const char* communicator : {"a", "b", "c", "0", "1", "2", "3", "4", "5", "6", "7"}) {
-    const bool wanted = name == "latin_square" ? *communicator < 'a' : *communicator >= 'a';
-    if (wanted) rank.On(communicator);
+  if (std::getenv("ORDERING_WORKER_SAYS_AGENT") != nullptr) {
+    std::printf("agent %s\n", options->agent.c_str());
+    std::fflush(stdout);
   }
-  scenario->second(rank);
-  rank.Finish();
+  Rank rank(session->get());
+  if (name == "thread_ends") {
+    std::thread([&] { Play(scenario->second, name, rank); }).join();
+    // The session stays open until the others have given up.
+    if (rank.rank() == 1) std::this_thread::sleep_for(options->operation_timeout * 2);
+  } else {
+    Play(scenario->second, name, rank);
+  }
   return rank.ok() ? 0 : 1;
 }
 
