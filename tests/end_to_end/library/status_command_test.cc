@@ -98,7 +98,7 @@ TEST(Status, ShowsWhatAHungJobWaitsFor) {
       answer.output,
       ContainsRegex("rank 0 \\(pid [0-9]+, node 0\\): ready, 1 operation in flight, [0-9]+ "
                     "tickets so far\n  communicator 1, operation 0 \\(all_reduce of 1024 float "
-                    "\\(sum\\)\\) on stream [0-9]+ at ordering_worker.cc:[0-9]+: present, not "
+                    "\\(sum\\)\\) on stream [0-9]+ at ordering_rank.h:[0-9]+: present, not "
                     "launched, for [0-9.]+ s, first in the queue\n  a thread waits for "
                     "communicator 1, operation 0"));
   EXPECT_THAT(
