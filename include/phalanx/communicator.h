@@ -20,6 +20,7 @@
 namespace phalanx {
 namespace api {
 class CommunicatorState;
+class Split;
 struct RecordedCall;
 }  // namespace api
 namespace engine {
@@ -28,6 +29,7 @@ struct Request;
 
 class Graph;
 class Group;
+class PendingCommunicator;
 class Stream;
 
 // Where in the program an operation was issued, for reports. Nothing is known of OpOptions that are
@@ -132,7 +134,12 @@ class PHALANX_EXPORT Communicator {
 
   // Collective: members with the same `color` form a new communicator, ordered by `key`, then by
   // rank. Null for those with a negative color. Blocks for Options::operation_timeout at most.
+  // The n-th split of a communicator is one on all its members; splits of different communicators
+  // are independent, and so are splits and what is issued besides.
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int color, int key);
+  // The same without blocking, so that communicators can be split in different orders on different
+  // ranks.
+  PendingCommunicator StartSplit(int color, int key);
 
  private:
   Work Start(absl::StatusOr<engine::Request>* request, const OpOptions& options);
@@ -141,6 +148,23 @@ class PHALANX_EXPORT Communicator {
               Recorder* recorder);
 
   std::shared_ptr<api::CommunicatorState> state_;
+};
+
+// A communicator that is being made. Destroying it waits until that is done.
+class PHALANX_EXPORT PendingCommunicator {
+ public:
+  PendingCommunicator(PendingCommunicator&& other) noexcept;
+  PendingCommunicator& operator=(PendingCommunicator&& other) noexcept;
+  ~PendingCommunicator();
+
+  // Blocks until it is made, and returns what Communicator::Split() does. Once.
+  absl::StatusOr<std::unique_ptr<Communicator>> Wait();
+
+ private:
+  friend class Communicator;
+  explicit PendingCommunicator(std::unique_ptr<api::Split> split);
+
+  std::unique_ptr<api::Split> split_;
 };
 
 // Operations that start together and complete as one Work: what ncclGroupStart/End are for. Sends

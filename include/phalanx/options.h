@@ -70,9 +70,9 @@ struct PHALANX_EXPORT Options {
   // PHALANX_STALL_ACTION; equal on all ranks.
   std::string stall_action = "abort";
 
-  // All-reduces that have a key (OpOptions::key) and are ready at about the same time travel as one,
-  // up to so many bytes; PHALANX_FUSION_THRESHOLD, bytes or with K, M, G. 0: each by itself. They
-  // wait for each other for at most the cycle time, unless somebody waits for one;
+  // All-reduces that have a key (OpOptions::key) and are ready at about the same time travel as
+  // one, up to so many bytes; PHALANX_FUSION_THRESHOLD, bytes or with K, M, G. 0: each by itself.
+  // They wait for each other for at most the cycle time, unless somebody waits for one;
   // PHALANX_FUSION_CYCLE_TIME_MS. Both equal on all ranks. Results are the same.
   size_t fusion_threshold = 0;
   std::chrono::microseconds fusion_cycle_time{1000};

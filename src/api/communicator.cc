@@ -5,6 +5,7 @@
 #include "communicator_state.h"
 #include "phalanx/graph.h"
 #include "recorded_call.h"
+#include "split.h"
 #include "work_access.h"
 
 namespace phalanx {
@@ -130,11 +131,35 @@ Work Communicator::Barrier(const OpOptions& options) {
   return Start(&request, options);
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(int color, int key) {
-  absl::StatusOr<std::shared_ptr<api::CommunicatorState>> part = state_->Split(color, key);
+namespace {
+
+absl::StatusOr<std::unique_ptr<Communicator>> Wrap(
+    absl::StatusOr<std::shared_ptr<api::CommunicatorState>> part) {
   if (!part.ok()) return std::move(part).status();
   if (*part == nullptr) return std::unique_ptr<Communicator>();
   return std::make_unique<Communicator>(*std::move(part));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Split(int color, int key) {
+  return Wrap(api::Split(state_, color, key).Run());
+}
+
+PendingCommunicator Communicator::StartSplit(int color, int key) {
+  PendingCommunicator pending(std::make_unique<api::Split>(state_, color, key));
+  pending.split_->Start();
+  return pending;
+}
+
+PendingCommunicator::PendingCommunicator(std::unique_ptr<api::Split> split)
+    : split_(std::move(split)) {}
+PendingCommunicator::PendingCommunicator(PendingCommunicator&& other) noexcept = default;
+PendingCommunicator& PendingCommunicator::operator=(PendingCommunicator&& other) noexcept = default;
+PendingCommunicator::~PendingCommunicator() = default;
+
+absl::StatusOr<std::unique_ptr<Communicator>> PendingCommunicator::Wait() {
+  return Wrap(split_->Await());
 }
 
 }  // namespace phalanx

@@ -1,9 +1,6 @@
 #include "communicator_state.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,23 +8,11 @@
 #include "device/reduce.h"
 #include "phalanx/stream.h"
 #include "session_state.h"
-#include "work_access.h"
 
 namespace phalanx::api {
 namespace {
 
 using plan::CollectiveKind;
-
-// A member's contribution to a split; equal on all machines of a job, which share a byte order.
-struct SplitEntry {
-  int32_t color;
-  int32_t key;
-};
-struct PreparedEntry {
-  uint32_t first_communicator;  // member 0's; 0: it got none
-  uint32_t bytes;
-  std::array<char, 64> data;
-};
 
 absl::Status Wrong(const std::string& who, CollectiveKind kind, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(who, ", ", plan::NameOf(kind), ": ", what));
@@ -223,13 +208,6 @@ absl::StatusOr<engine::Request> CommunicatorState::PrepareAllToAll(
   return request;
 }
 
-absl::Status CommunicatorState::Exchange(const void* mine, void* all, size_t bytes) const {
-  PHX_ASSIGN_OR_RETURN(const engine::Request request,
-                       Prepare({CollectiveKind::kAllGather, mine, all, bytes, DataType::kUint8},
-                               ReduceOp::kSum, {.call_site = {}}));
-  return WorkAccess::Make(channel_->Issue(request)).Wait();
-}
-
 engine::Operation* CommunicatorState::Issue(const engine::Request& request) {
   const Options& options = session_->options();
   if (request.key == nullptr || request.kind != CollectiveKind::kAllReduce ||
@@ -243,64 +221,6 @@ engine::Operation* CommunicatorState::Issue(const engine::Request& request) {
         Fuser::Limits{options.fusion_threshold, options.fusion_cycle_time}, session_->logger());
   });
   return fuser_->Issue(request);
-}
-
-absl::StatusOr<std::shared_ptr<CommunicatorState>> CommunicatorState::Split(int color, int key) {
-  PHX_RETURN_IF_ERROR(CheckOpen("split"));
-  const SplitEntry mine{color, key};
-  std::vector<SplitEntry> all(static_cast<size_t>(size()));
-  PHX_RETURN_IF_ERROR(Exchange(&mine, all.data(), sizeof(mine)));
-
-  std::set<int32_t> colors;
-  for (const SplitEntry& entry : all) {
-    if (entry.color >= 0) colors.insert(entry.color);
-  }
-  std::vector<int> members;
-  for (int r = 0; r < size(); ++r) {
-    if (color >= 0 && all[static_cast<size_t>(r)].color == color) members.push_back(r);
-  }
-  std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
-    return all[static_cast<size_t>(a)].key < all[static_cast<size_t>(b)].key;
-  });
-
-  std::vector<int> ranks;
-  for (const int member : members) ranks.push_back(channel_->ranks()[static_cast<size_t>(member)]);
-  // Everybody takes part in the second exchange, also those who get no communicator or fail.
-  PreparedEntry prepared{};
-  absl::Status reserved;
-  if (rank() == 0) {
-    const absl::StatusOr<CommunicatorId> first =
-        session_->ReserveCommunicators(static_cast<int>(colors.size()));
-    reserved = first.status();
-    if (first.ok()) prepared.first_communicator = first->value;
-  }
-  if (!ranks.empty() && session_->SharesMemory(ranks)) {
-    PHX_ASSIGN_OR_RETURN(const std::string blob,
-                         session_->domain().PrepareGroup(static_cast<int>(ranks.size())));
-    prepared.bytes = static_cast<uint32_t>(blob.size());
-    std::memcpy(prepared.data.data(), blob.data(), blob.size());
-  }
-  std::vector<PreparedEntry> all_prepared(static_cast<size_t>(size()));
-  PHX_RETURN_IF_ERROR(Exchange(&prepared, all_prepared.data(), sizeof(prepared)));
-  PHX_RETURN_IF_ERROR(reserved);
-  const uint32_t first = all_prepared[0].first_communicator;
-  if (first == 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(Who(), ", split: rank ", channel_->ranks()[0],
-                                                     " got no numbers for the new communicators"));
-  }
-  if (ranks.empty()) return std::shared_ptr<CommunicatorState>();
-  // Each part takes one of its own, in the order of the colors.
-  const auto id = first + static_cast<uint32_t>(std::distance(colors.begin(), colors.find(color)));
-
-  std::vector<std::string> blobs;
-  for (const int member : members) {
-    const PreparedEntry& entry = all_prepared[static_cast<size_t>(member)];
-    blobs.emplace_back(entry.data.data(), entry.bytes);
-  }
-  PHX_ASSIGN_OR_RETURN(
-      std::shared_ptr<engine::Channel> channel,
-      session_->OpenChannel(CommunicatorId{static_cast<uint16_t>(id)}, std::move(ranks), blobs));
-  return std::make_shared<CommunicatorState>(session_, std::move(channel));
 }
 
 }  // namespace phalanx::api

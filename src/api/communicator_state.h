@@ -14,6 +14,7 @@
 #include "extents.h"
 #include "fuser.h"
 #include "phalanx/communicator.h"
+#include "split_queue.h"
 
 namespace phalanx::api {
 
@@ -32,6 +33,7 @@ class CommunicatorState {
   int rank() const { return channel_->group().rank; }
   int size() const { return channel_->group().size; }
   SessionState& session() const { return *session_; }
+  const std::shared_ptr<SessionState>& shared_session() const { return session_; }
   engine::Channel& channel() const { return *channel_; }
 
   // Check, then make the request that the channel takes.
@@ -47,19 +49,19 @@ class CommunicatorState {
   // Starts a prepared request. The result carries one reference for the caller.
   engine::Operation* Issue(const engine::Request& request);
 
-  // See Communicator::Split; null for a negative color.
-  absl::StatusOr<std::shared_ptr<CommunicatorState>> Split(int color, int key);
+  SplitQueue& splits() { return splits_; }
 
- private:
-  // Every member's `bytes` bytes, by rank. Blocks for the operation timeout at most.
-  absl::Status Exchange(const void* mine, void* all, size_t bytes) const;
+  // "rank 1, communicator 3", for messages.
   std::string Who() const;
   absl::Status CheckOpen(const char* operation) const;
+
+ private:
   absl::Status SetKey(const OpOptions& options, engine::Request* request) const;
   engine::Request RequestFor(const Call& call, const OpOptions& options) const;
 
   const std::shared_ptr<SessionState> session_;
   const std::shared_ptr<engine::Channel> channel_;
+  SplitQueue splits_;
   std::once_flag fuser_made_;
   std::shared_ptr<Fuser> fuser_;  // from the first operation for it on
 };

@@ -34,6 +34,22 @@ void ThreadsMakeCommunicators(Rank& r) {
   }
 }
 
+// Each rank begins with another parent.
+void MadeInOppositeOrders(Rank& r) {
+  r.On("a");
+  r.On("b");
+  for (int i = 0; i < 5; ++i) {
+    if (r.rank() == 0) {
+      r.Make({{"one", "a"}, {"two", "b"}, {"three", "a"}});
+    } else {
+      r.Make({{"two", "b"}, {"one", "a"}, {"three", "a"}});
+    }
+    r.AllReduce(r.rank() == 0 ? "one" : "two", 0);
+    r.AllReduce(r.rank() == 0 ? "two" : "one", 1);
+    r.AllReduce("three", 2);
+  }
+}
+
 void DeviceWaitBetween(Rank& r) {
   if (r.rank() == 0) {
     r.AllToAll("a", 0);
@@ -107,6 +123,7 @@ Scenarios DeviceScenarios() {
   return {
       {"two_threads", TwoThreads},
       {"threads_make_communicators", ThreadsMakeCommunicators},
+      {"made_in_opposite_orders", MadeInOppositeOrders},
       {"device_wait_between", DeviceWaitBetween},
       {"device_wait_before_launch", DeviceWaitBeforeLaunch},
       {"leaves_one_out", LeavesOneOut},

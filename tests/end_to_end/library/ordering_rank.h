@@ -49,6 +49,18 @@ class Rank {
     const std::lock_guard lock(all.mutex);
     return *(all.by_name[name] = std::move(made));
   }
+  // Starts to make communicators from their parents, one after the other, then waits for all.
+  void Make(const std::vector<std::pair<std::string, std::string>>& names_and_parents) {
+    std::vector<std::pair<std::string, PendingCommunicator>> pending;
+    for (const auto& [name, parent] : names_and_parents) {
+      pending.emplace_back(name, On(parent).StartSplit(0, rank()));
+    }
+    for (auto& [name, communicator] : pending) {
+      std::unique_ptr<Communicator> made = *communicator.Wait();
+      const std::lock_guard lock(communicators_->mutex);
+      communicators_->by_name[name] = std::move(made);
+    }
+  }
   void Destroy(const std::string& name) {
     const std::lock_guard lock(communicators_->mutex);
     communicators_->by_name.erase(name);
