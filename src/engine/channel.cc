@@ -25,9 +25,9 @@ Channel::Channel(ChannelConfig config, Engine* engine)
       engine_(engine),
       pool_(OperationPool::Create()),
       keys_(config_.id),
-      plans_(std::make_unique<PlanCache>(config_.group, this)),
       send_sequence_(config_.ranks.size(), 0),
       receive_sequence_(config_.ranks.size(), 0),
+      plans_(std::make_unique<PlanCache>(config_.group, this)),
       lanes_(engine->gate() == nullptr ? 0 : 1 + 2 * config_.ranks.size(), 0),
       links_(config_.ranks.size(), nullptr) {}
 
@@ -46,15 +46,7 @@ Operation* Channel::Issue(const Request& request) {
   pending_.fetch_add(1, std::memory_order_seq_cst);
   const absl::Status attached =
       request.stream == nullptr ? absl::OkStatus() : AttachStream(operation);
-  if (TryTakeToken()) {
-    DrainInbox();
-    Append(operation);
-  } else {
-    {
-      const std::lock_guard lock(inbox_mutex_);
-      inbox_.Append(operation);
-      inbox_filled_.store(true, std::memory_order_seq_cst);
-    }
+  if (!Enqueue(operation)) {
     Signal();
     // The holder may have given the token just before it could see the inbox.
     if (!TryTakeToken()) {
@@ -123,36 +115,73 @@ void Channel::DrainInbox() {
   }
 }
 
-void Channel::Append(Operation* operation) {
-  const Request& request = operation->request_;
-  if (!request.is_message()) {
-    KeyedLane* const lane = request.key;
-    OperationList& earlier = lane == nullptr ? collectives_ : lane->operations;
-    operation->sequence_ = (lane == nullptr ? collective_sequence_ : lane->sequence)++;
-    const bool is_next = earlier.front() == nullptr;
-    earlier.Append(operation);
-    if (lane != nullptr && is_next) busy_lanes_.push_back(lane);
-    TellIssued(operation, is_next && operation->stream_reached_.load(std::memory_order_acquire));
-    return;
+// Puts it into its list if nobody holds the token, and holds that then; else into the inbox. The
+// gate hears of operations in the order of their issue, on all streams and by those who issue them:
+// what it knows of a thread that waits is what that thread has issued.
+bool Channel::Enqueue(Operation* operation) {
+  const bool gated = engine_->gate() != nullptr;
+  std::unique_lock order(issue_lock_, std::defer_lock);
+  if (gated) order.lock();
+  if (TryTakeToken()) {
+    DrainInbox();
+    if (gated) Announce(operation, IsNext(*operation));
+    Append(operation);
+    return true;
   }
-  const bool sends = request.kind == plan::CollectiveKind::kSend;
+  if (gated) Announce(operation, /*is_next=*/false);
+  const std::lock_guard lock(inbox_mutex_);
+  inbox_.Append(operation);
+  inbox_filled_.store(true, std::memory_order_seq_cst);
+  return false;
+}
+
+void Channel::Announce(Operation* operation, bool is_next) {
+  Number(operation);
+  if (IsToSelf(*operation)) return;
+  operation->launched_.store(false, std::memory_order_relaxed);
+  operation->mark_.lane = LaneMemory(*operation);
+  operation->reached_told_ = is_next && operation->stream_reached_.load(std::memory_order_acquire);
+  engine_->gate()->Issued(operation, operation->reached_told_);
+}
+
+bool Channel::IsToSelf(const Operation& operation) const {
+  return operation.request_.is_message() && operation.request_.root_or_peer == config_.group.rank;
+}
+
+// Whether nothing stands before it. The token's holder knows.
+bool Channel::IsNext(const Operation& operation) const {
+  if (operation.request_.is_message()) return false;
+  const KeyedLane* const lane = operation.request_.key;
+  return (lane == nullptr ? collectives_ : lane->operations).front() == nullptr;
+}
+
+void Channel::Number(Operation* operation) {
+  const Request& request = operation->request_;
   const auto peer = static_cast<size_t>(request.root_or_peer);
-  operation->sequence_ = (sends ? send_sequence_ : receive_sequence_)[peer]++;
-  if (request.root_or_peer == config_.group.rank) {
-    (sends ? sends_to_self_ : receives_from_self_).Append(operation);
+  if (request.kind == plan::CollectiveKind::kSend) {
+    operation->sequence_ = send_sequence_[peer]++;
+  } else if (request.is_message()) {
+    operation->sequence_ = receive_sequence_[peer]++;
   } else {
-    messages_.Append(operation);
-    TellIssued(operation, /*reached=*/false);
+    operation->sequence_ =
+        (request.key == nullptr ? collective_sequence_ : request.key->sequence)++;
   }
 }
 
-void Channel::TellIssued(Operation* operation, bool reached) {
-  LaunchGate* const gate = engine_->gate();
-  if (gate == nullptr) return;
-  operation->launched_.store(false, std::memory_order_relaxed);
-  operation->mark_.lane = LaneMemory(*operation);
-  operation->reached_told_ = reached;
-  gate->Issued(operation, reached);
+void Channel::Append(Operation* operation) {
+  if (engine_->gate() == nullptr) Number(operation);
+  const Request& request = operation->request_;
+  if (IsToSelf(*operation)) {
+    const bool sends = request.kind == plan::CollectiveKind::kSend;
+    (sends ? sends_to_self_ : receives_from_self_).Append(operation);
+  } else if (request.is_message()) {
+    messages_.Append(operation);
+  } else if (request.key == nullptr) {
+    collectives_.Append(operation);
+  } else {
+    if (request.key->operations.front() == nullptr) busy_lanes_.push_back(request.key);
+    request.key->operations.Append(operation);
+  }
 }
 
 uint32_t* Channel::LaneMemory(const Operation& operation) {

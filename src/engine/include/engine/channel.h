@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "base/ids.h"
+#include "base/spin_lock.h"
 #include "engine/key_table.h"
 #include "engine/operation.h"
 #include "engine/operation_list.h"
@@ -110,7 +111,11 @@ class Channel final : public spi::TransferListener, public OperationOwner {
   bool AdvanceSequence(OperationList* operations);
   bool AdvanceKeyed();
   bool AdvanceMessages();
-  void TellIssued(Operation* operation, bool reached);
+  bool Enqueue(Operation* operation);
+  void Announce(Operation* operation, bool is_next);
+  void Number(Operation* operation);
+  bool IsToSelf(const Operation& operation) const;
+  bool IsNext(const Operation& operation) const;
   bool MayLaunch(Operation* operation);
   bool WaitsInLane(const Operation& operation);
   uint32_t* LaneMemory(const Operation& operation);
@@ -140,6 +145,13 @@ class Channel final : public spi::TransferListener, public OperationOwner {
   // decides whether to wake the engine at once or to leave the operation to the coming Wait().
   std::atomic<int> inline_habit_{0};
 
+  // Held from an operation's number to its place in a list or in the inbox, where there is a gate.
+  SpinLock issue_lock_;
+  // Numbers of the operations that come next: the token holder's, with a gate issue_lock_'s. Those
+  // of keyed lanes belong to the same.
+  uint64_t collective_sequence_ = 0;
+  std::vector<uint64_t> send_sequence_;     // by peer
+  std::vector<uint64_t> receive_sequence_;  // by peer
   std::mutex inbox_mutex_;
   OperationList inbox_;
   std::atomic<bool> inbox_filled_{false};
@@ -166,10 +178,7 @@ class Channel final : public spi::TransferListener, public OperationOwner {
   OperationList sends_to_self_;
   OperationList receives_from_self_;
   Operation* finished_ = nullptr;  // have callbacks to run once the token is given
-  uint64_t collective_sequence_ = 0;
   uint64_t group_sequence_ = 0;
-  std::vector<uint64_t> send_sequence_;     // by peer
-  std::vector<uint64_t> receive_sequence_;  // by peer
   // The launch gate's numbers of our lanes, if there is one: of the collectives, then of messages
   // to each peer, then of those from each.
   std::vector<uint32_t> lanes_;

@@ -22,10 +22,9 @@ struct KeyedLane {
   const std::string name;
   const uint64_t hash;  // equal on all ranks; what messages and the ordering service know it by
 
-  // The holder of the channel's progress token alone.
-  OperationList operations;
-  uint64_t sequence = 0;   // of the next operation
-  uint32_t gate_lane = 0;  // the launch gate's
+  OperationList operations;  // the holder's of the channel's progress token
+  uint64_t sequence = 0;     // see Channel::issue_lock_
+  uint32_t gate_lane = 0;    // the launch gate's
 };
 
 // Keys are never forgotten: programs name tensors, not steps.
