@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "control_protocol/ordering_mode.h"
+#include "control_protocol/job_settings.h"
 
 namespace phalanx {
 namespace {

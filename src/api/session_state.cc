@@ -33,9 +33,15 @@ control::OrderingMode OrderingModeOf(const Options& options) {
                                       : control::OrderingMode::kAdaptive;
 }
 
-control::StallAction StallActionOf(const Options& options) {
-  return options.stall_action == "warn" ? control::StallAction::kWarn
-                                        : control::StallAction::kAbort;
+control::JobSettings SettingsOf(const Options& options) {
+  control::JobSettings settings;
+  settings.ordering = OrderingModeOf(options);
+  settings.device_slots = options.device_slots;
+  settings.stall_timeout_ms = static_cast<uint32_t>(options.stall_timeout.count());
+  settings.stall_action =
+      options.stall_action == "warn" ? control::StallAction::kWarn : control::StallAction::kAbort;
+  settings.fusion_threshold = options.fusion_threshold;
+  return settings;
 }
 
 LogSeverity LeastSeverity(const std::string& name) {
@@ -76,10 +82,7 @@ absl::Status SessionState::Connect(Deadline deadline) {
   request.incarnation = incarnation;
   request.addresses = transports_->Addresses();
   request.segment_fd = domain().segment_fd();
-  request.ordering = OrderingModeOf(options_);
-  request.device_slots = options_.device_slots;
-  request.stall_timeout_ms = static_cast<uint32_t>(options_.stall_timeout.count());
-  request.stall_action = StallActionOf(options_);
+  request.settings = SettingsOf(options_);
   if (transports_->shares_memory()) {
     PHX_ASSIGN_OR_RETURN(request.addresses[kWorldGroup],
                          domain().PrepareGroup(options_.world_size));
@@ -123,7 +126,7 @@ void SessionState::MakeGate() {
     if (slots > 0) gate_ = std::make_unique<launch::SlotGate>(slots);
     return;
   }
-  if (!control::TracksOperations(OrderingModeOf(options_), slots)) return;
+  if (!SettingsOf(options_).TracksOperations()) return;
   launch::OrderedGate::Options gate;
   gate.queue.rank = rank_;
   gate.queue.slots = slots > 0 ? slots : control::kMaxDeviceSlots;

@@ -11,7 +11,7 @@ namespace phalanx::control {
 
 std::unique_ptr<NodeOrdering> NodeOrdering::Make(int node, const message::View& view,
                                                  Handlers handlers) {
-  if (view.ordering == OrderingMode::kOff) return nullptr;
+  if (view.settings.ordering == OrderingMode::kOff) return nullptr;
   const bool has_ranks =
       std::any_of(view.members.begin(), view.members.end(),
                   [&](const message::Member& member) { return member.node == node; });
@@ -23,7 +23,7 @@ NodeOrdering::NodeOrdering(int node, const message::View& view, Handlers handler
     : handlers_(std::move(handlers)),
       registry_(NodesByRank(view)),
       place_(registry_.PlaceOf(node).value()),
-      aggregator_({.node = place_, .learns = view.ordering == OrderingMode::kAdaptive},
+      aggregator_({.node = place_, .learns = view.settings.ordering == OrderingMode::kAdaptive},
                   &registry_.roster()) {}
 
 absl::Status NodeOrdering::FromWorker(int rank, absl::string_view payload) {

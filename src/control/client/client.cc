@@ -30,8 +30,7 @@ ViewDescription ToDescription(message::View view) {
   ViewDescription description;
   description.epoch = view.epoch;
   description.job_token = view.job_token;
-  description.ordering = view.ordering;
-  description.device_slots = view.device_slots;
+  description.settings = view.settings;
   description.node_cores = std::move(view.node_cores);
   description.members.reserve(view.members.size());
   for (message::Member& member : view.members) {
@@ -134,10 +133,7 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
   join.member.addresses = request.addresses;
   join.world_size = request.world_size;
   join.has_segment = request.segment_fd >= 0;
-  join.ordering = request.ordering;
-  join.device_slots = request.device_slots;
-  join.stall_timeout_ms = request.stall_timeout_ms;
-  join.stall_action = request.stall_action;
+  join.settings = request.settings;
   PHX_RETURN_IF_ERROR(connection_.Send(join, request.segment_fd, deadline));
 
   std::string last_line = "nobody has joined yet, as far as this node's agent knows";

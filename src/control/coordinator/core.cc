@@ -198,33 +198,16 @@ absl::Status CoordinatorCore::CheckRank(const message::Join& join) const {
 }
 
 // Ranks that order differently would wait for each other for ever.
-absl::Status CoordinatorCore::CheckOrdering(const message::Join& join) const {
-  const auto differs = [&](const char* variable, absl::string_view theirs, absl::string_view ours) {
-    const std::string joiner = join.member.rank < 0 ? absl::StrCat("pid ", join.member.pid)
-                                                    : absl::StrCat("rank ", join.member.rank);
-    const std::string holder = Describe(members_.at(arrivals_.front()));
-    return absl::InvalidArgumentError(absl::StrCat(joiner, " has ", variable, "=", theirs, ", but ",
-                                                   holder, " has ", variable, "=", ours, "; set ",
-                                                   variable, " to the same value on all ranks"));
-  };
-  if (join.ordering != ordering_mode_) {
-    return differs("PHALANX_ORDERING", NameOf(join.ordering), NameOf(ordering_mode_));
-  }
-  if (join.device_slots != device_slots_) {
-    return differs("PHALANX_DEVICE_SLOTS", absl::StrCat(join.device_slots),
-                   absl::StrCat(device_slots_));
-  }
-  if (join.stall_timeout_ms != stall_timeout_ms_) {
-    const auto seconds = [](uint32_t timeout_ms) {
-      return absl::StrCat(static_cast<double>(timeout_ms) / 1000);
-    };
-    return differs("PHALANX_STALL_TIMEOUT", seconds(join.stall_timeout_ms),
-                   seconds(stall_timeout_ms_));
-  }
-  if (join.stall_action != stall_action_) {
-    return differs("PHALANX_STALL_ACTION", NameOf(join.stall_action), NameOf(stall_action_));
-  }
-  return absl::OkStatus();
+absl::Status CoordinatorCore::CheckSettings(const message::Join& join) const {
+  const std::optional<SettingsDifference> difference = Compare(join.settings, job_settings_);
+  if (!difference.has_value()) return absl::OkStatus();
+  const std::string& variable = difference->variable;
+  const std::string joiner = join.member.rank < 0 ? absl::StrCat("pid ", join.member.pid)
+                                                  : absl::StrCat("rank ", join.member.rank);
+  return absl::InvalidArgumentError(
+      absl::StrCat(joiner, " has ", variable, "=", difference->left, ", but ",
+                   Describe(members_.at(arrivals_.front())), " has ", variable, "=",
+                   difference->right, "; set ", variable, " to the same value on all ranks"));
 }
 
 absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
@@ -243,7 +226,7 @@ absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
         absl::StrCat("rank ", join.member.rank, " says that the world has ", join.world_size,
                      " ranks, but those who joined before say ", world_size_));
   }
-  if (!members_.empty()) PHX_RETURN_IF_ERROR(CheckOrdering(join));
+  if (!members_.empty()) PHX_RETURN_IF_ERROR(CheckSettings(join));
   if (members_.count(join.member.incarnation.value) > 0) {
     return absl::InvalidArgumentError("a process joins only once");
   }
@@ -264,10 +247,7 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
   }
   if (members_.empty()) {
     world_size_ = join.world_size;
-    ordering_mode_ = join.ordering;
-    device_slots_ = join.device_slots;
-    stall_timeout_ms_ = join.stall_timeout_ms;
-    stall_action_ = join.stall_action;
+    job_settings_ = join.settings;
     join_deadline_ = now_ + settings_.join_timeout;
   }
   MemberRecord record{join.member, agent, false};
@@ -300,8 +280,7 @@ void CoordinatorCore::BeginView() {
   AssignRanks();
   phase_ = Phase::kRunning;
   epoch_ = Epoch{1};
-  message::View view{epoch_,        settings_.job_token, {},           {}, ordering_mode_,
-                     device_slots_, stall_timeout_ms_,   stall_action_};
+  message::View view{epoch_, settings_.job_token, {}, {}, job_settings_};
   view.members.resize(static_cast<size_t>(world_size_));
   for (const auto& [incarnation, record] : members_) {
     view.members[static_cast<size_t>(record.member.rank)] = record.member;
@@ -314,7 +293,7 @@ void CoordinatorCore::BeginView() {
   }
   Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
   Broadcast(view);
-  if (ordering_mode_ == OrderingMode::kOff) return;
+  if (job_settings_.ordering == OrderingMode::kOff) return;
   ordering_ = std::make_unique<JobOrdering>(view);
   PassOn(ordering_->Begin());
 }

@@ -28,8 +28,8 @@ void CoordinatorCore::OnAskStatus(AgentId asker, const message::AskStatus& ask) 
     return;
   }
   questions_.push_back(question);
-  const bool asks_ranks = phase_ == Phase::kRunning && ordering_ != nullptr &&
-                          TracksOperations(ordering_mode_, device_slots_);
+  const bool asks_ranks =
+      phase_ == Phase::kRunning && ordering_ != nullptr && job_settings_.TracksOperations();
   if (asks_ranks) {
     PassOn(ordering_->AskRanks());
   } else {
@@ -38,8 +38,7 @@ void CoordinatorCore::OnAskStatus(AgentId asker, const message::AskStatus& ask) 
 }
 
 bool CoordinatorCore::AllRanksAnswered() const {
-  if (phase_ != Phase::kRunning || ordering_ == nullptr ||
-      !TracksOperations(ordering_mode_, device_slots_)) {
+  if (phase_ != Phase::kRunning || ordering_ == nullptr || !job_settings_.TracksOperations()) {
     return true;
   }
   return std::all_of(members_.begin(), members_.end(), [this](const auto& member) {
@@ -92,10 +91,7 @@ std::string CoordinatorCore::StatusJson() const {
   facts.reason = std::string(reason_.message());
   facts.world_size = world_size_;
   facts.epoch = epoch_;
-  facts.mode = ordering_mode_;
-  facts.device_slots = device_slots_;
-  facts.stall_timeout_ms = stall_timeout_ms_;
-  facts.stall_action = stall_action_;
+  facts.settings = job_settings_;
   facts.ordering = ordering_.get();
   for (const auto& [id, record] : agents_) {
     facts.nodes.push_back({record.node, record.node_name, record.cores});
@@ -112,7 +108,7 @@ std::string CoordinatorCore::StatusJson() const {
                               : record.left             ? "closing"
                                                         : "ready";
     const bool asked = phase_ == Phase::kRunning && ordering_ != nullptr && !record.left &&
-                       TracksOperations(ordering_mode_, device_slots_);
+                       job_settings_.TracksOperations();
     const RankFacts rank{record.member.rank, state, record.member.pid, record.member.node, asked};
     if (rank.rank >= 0) {
       facts.ranks[static_cast<size_t>(rank.rank)] = rank;

@@ -16,10 +16,10 @@ namespace {
 
 ordering::SequencerSettings SettingsFor(const message::View& view) {
   ordering::SequencerSettings settings;
-  settings.adaptive = view.ordering == OrderingMode::kAdaptive;
-  settings.fewest_slots =
-      view.device_slots == 0 ? std::numeric_limits<int>::max() : view.device_slots;
-  settings.aborts_cycles = view.stall_action == StallAction::kAbort;
+  settings.adaptive = view.settings.ordering == OrderingMode::kAdaptive;
+  settings.fewest_slots = view.settings.device_slots == 0 ? std::numeric_limits<int>::max()
+                                                          : view.settings.device_slots;
+  settings.aborts_cycles = view.settings.stall_action == StallAction::kAbort;
   return settings;
 }
 

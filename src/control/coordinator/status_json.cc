@@ -123,11 +123,11 @@ class Standing {
 };
 
 Json OrderingJson(const JobFacts& facts) {
-  Json json = {{"mode", control::NameOf(facts.mode)},
-               {"device_slots", facts.device_slots},
-               {"tracked", TracksOperations(facts.mode, facts.device_slots)},
-               {"stall_timeout_s", static_cast<double>(facts.stall_timeout_ms) / 1000},
-               {"stall_action", control::NameOf(facts.stall_action)}};
+  Json json = {{"mode", control::NameOf(facts.settings.ordering)},
+               {"device_slots", facts.settings.device_slots},
+               {"tracked", facts.settings.TracksOperations()},
+               {"stall_timeout_s", static_cast<double>(facts.settings.stall_timeout_ms) / 1000},
+               {"stall_action", control::NameOf(facts.settings.stall_action)}};
   if (facts.ordering == nullptr) return json;
   const ordering::Sequencer& sequencer = facts.ordering->sequencer();
   json["term"] = {{"epoch", sequencer.term().epoch},
@@ -166,7 +166,7 @@ std::string ToJson(const JobFacts& facts) {
       {"epoch", facts.epoch.value}, {"nodes", std::move(nodes)}, {"ordering", OrderingJson(facts)},
       {"ranks", std::move(ranks)}};
   if (!facts.reason.empty()) json["reason"] = facts.reason;
-  if (facts.ordering == nullptr || !TracksOperations(facts.mode, facts.device_slots)) {
+  if (facts.ordering == nullptr || !facts.settings.TracksOperations()) {
     return ordering::LineOf(json);
   }
   Json reports = Json::array();

@@ -9,7 +9,7 @@
 
 #include "base/ids.h"
 #include "control_coordinator/job_ordering.h"
-#include "control_protocol/ordering_mode.h"
+#include "control_protocol/job_settings.h"
 
 namespace phalanx::control {
 
@@ -34,10 +34,7 @@ struct JobFacts {
   std::string reason;  // why it ends
   int world_size = 0;
   Epoch epoch;
-  OrderingMode mode = OrderingMode::kOff;
-  int device_slots = 0;
-  uint32_t stall_timeout_ms = 0;
-  StallAction stall_action = StallAction::kAbort;
+  JobSettings settings;
   std::vector<NodeFacts> nodes;
   std::vector<RankFacts> ranks;
   const JobOrdering* ordering = nullptr;  // null: nothing is ordered

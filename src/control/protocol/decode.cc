@@ -55,22 +55,22 @@ absl::StatusOr<message::Member> MemberOf(const wire::Member& from) {
   return member;
 }
 
-// Of a Join or a View.
-template <typename From, typename To>
-absl::Status ReadOrdering(const From& from, To* to) {
+absl::StatusOr<JobSettings> SettingsOf(const wire::Settings& from) {
   if (from.ordering() >= kOrderingModeCount) return Malformed("an ordering out of range");
   if (from.device_slots() < 0 || from.device_slots() > kMaxDeviceSlots) {
     return Malformed("a number of slots out of range");
   }
-  to->ordering = static_cast<OrderingMode>(from.ordering());
   if (from.stall_action() >= kStallActionCount) return Malformed("a stall action out of range");
   if (from.stall_timeout_ms() > kMaxStallTimeoutMs) {
     return Malformed("a stall timeout out of range");
   }
-  to->device_slots = from.device_slots();
-  to->stall_timeout_ms = from.stall_timeout_ms();
-  to->stall_action = static_cast<StallAction>(from.stall_action());
-  return absl::OkStatus();
+  JobSettings settings;
+  settings.ordering = static_cast<OrderingMode>(from.ordering());
+  settings.device_slots = from.device_slots();
+  settings.stall_timeout_ms = from.stall_timeout_ms();
+  settings.stall_action = static_cast<StallAction>(from.stall_action());
+  settings.fusion_threshold = from.fusion_threshold();
+  return settings;
 }
 
 absl::StatusOr<Message> Convert(const wire::Join& from) {
@@ -79,7 +79,7 @@ absl::StatusOr<Message> Convert(const wire::Join& from) {
   PHX_ASSIGN_OR_RETURN(join.member, MemberOf(*from.member()));
   join.world_size = from.world_size();
   join.has_segment = from.has_segment();
-  PHX_RETURN_IF_ERROR(ReadOrdering(from, &join));
+  PHX_ASSIGN_OR_RETURN(join.settings, SettingsOf(*from.settings()));
   return join;
 }
 
@@ -120,7 +120,7 @@ absl::StatusOr<Message> Convert(const wire::View& from) {
   message::View view;
   view.epoch = Epoch{from.epoch()};
   view.job_token = from.job_token();
-  PHX_RETURN_IF_ERROR(ReadOrdering(from, &view));
+  PHX_ASSIGN_OR_RETURN(view.settings, SettingsOf(*from.settings()));
   if (from.members()->size() > static_cast<size_t>(kMaxWorldSize)) {
     return Malformed("a view with too many members");
   }

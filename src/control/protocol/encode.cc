@@ -28,15 +28,20 @@ Offset<wire::Member> MemberOf(FlatBufferBuilder& builder, const message::Member&
                             vector);
 }
 
+Offset<wire::Settings> SettingsOf(FlatBufferBuilder& builder, const JobSettings& settings) {
+  return wire::CreateSettings(builder, static_cast<uint8_t>(settings.ordering),
+                              settings.device_slots, settings.stall_timeout_ms,
+                              static_cast<uint8_t>(settings.stall_action),
+                              settings.fusion_threshold);
+}
+
 // One overload a message: builds its table.
 struct Encoder {
   FlatBufferBuilder& builder;
 
   auto operator()(const message::Join& join) {
     return wire::CreateJoin(builder, join.version, MemberOf(builder, join.member), join.world_size,
-                            join.has_segment, static_cast<uint8_t>(join.ordering),
-                            join.device_slots, join.stall_timeout_ms,
-                            static_cast<uint8_t>(join.stall_action));
+                            join.has_segment, SettingsOf(builder, join.settings));
   }
   auto operator()(const message::Leave& leave) {
     return wire::CreateLeave(builder, leave.incarnation.value);
@@ -69,8 +74,7 @@ struct Encoder {
     const auto member_vector = builder.CreateVector(members);
     const auto node_cores = builder.CreateVector(view.node_cores);
     return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores,
-                            static_cast<uint8_t>(view.ordering), view.device_slots,
-                            view.stall_timeout_ms, static_cast<uint8_t>(view.stall_action));
+                            SettingsOf(builder, view.settings));
   }
   auto operator()(const message::Revoked& revoked) {
     return wire::CreateRevoked(builder, revoked.epoch.value,

@@ -208,19 +208,19 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
   Hello(1);
   Hello(2);
   message::Join join = Join(2, 4, 1);
-  join.ordering = OrderingMode::kAdaptive;
-  join.device_slots = 2;
+  join.settings.ordering = OrderingMode::kAdaptive;
+  join.settings.device_slots = 2;
   Say(1, join);
   join = Join(1, 4, 2);
-  join.ordering = OrderingMode::kStrict;
-  join.device_slots = 2;
+  join.settings.ordering = OrderingMode::kStrict;
+  join.settings.device_slots = 2;
   Say(2, join);
   EXPECT_EQ(Refusal(2, 2), absl::InvalidArgumentError(
                                "rank 1 has PHALANX_ORDERING=strict, but rank 2 (pid 101 on node 0 "
                                "'host1') has PHALANX_ORDERING=adaptive; set PHALANX_ORDERING to "
                                "the same value on all ranks"));
   join = Join(-1, 4, 3);
-  join.ordering = OrderingMode::kAdaptive;
+  join.settings.ordering = OrderingMode::kAdaptive;
   Say(2, join);
   EXPECT_EQ(Refusal(2, 3), absl::InvalidArgumentError(
                                "pid 103 has PHALANX_DEVICE_SLOTS=0, but rank 2 (pid 101 on node 0 "
@@ -228,10 +228,10 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
                                "the same value on all ranks"));
   const auto with_stall = [](uint32_t timeout_ms, StallAction action) {
     message::Join with = Join(-1, 4, 3);
-    with.ordering = OrderingMode::kAdaptive;
-    with.device_slots = 2;
-    with.stall_timeout_ms = timeout_ms;
-    with.stall_action = action;
+    with.settings.ordering = OrderingMode::kAdaptive;
+    with.settings.device_slots = 2;
+    with.settings.stall_timeout_ms = timeout_ms;
+    with.settings.stall_action = action;
     return with;
   };
   Say(2, with_stall(250, StallAction::kAbort));
@@ -240,16 +240,21 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
   Say(2, with_stall(kDefaultStallTimeoutMs, StallAction::kWarn));
   EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_STALL_ACTION=warn, but rank 2"),
             absl::string_view::npos);
+  message::Join fuses = with_stall(kDefaultStallTimeoutMs, StallAction::kAbort);
+  fuses.settings.fusion_threshold = 4096;
+  Say(2, fuses);
+  EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_FUSION_THRESHOLD=4096, but rank 2"),
+            absl::string_view::npos);
   // Those who agree go on, and the view says what they agree on.
   for (const uint64_t incarnation : {4U, 5U, 6U}) {
     join = Join(-1, 4, incarnation);
-    join.ordering = OrderingMode::kAdaptive;
-    join.device_slots = 2;
+    join.settings.ordering = OrderingMode::kAdaptive;
+    join.settings.device_slots = 2;
     Say(2, join);
   }
   ASSERT_EQ(Sent<message::View>().size(), 2U);
-  EXPECT_EQ(Sent<message::View>()[0].second.ordering, OrderingMode::kAdaptive);
-  EXPECT_EQ(Sent<message::View>()[0].second.device_slots, 2);
+  EXPECT_EQ(Sent<message::View>()[0].second.settings.ordering, OrderingMode::kAdaptive);
+  EXPECT_EQ(Sent<message::View>()[0].second.settings.device_slots, 2);
 }
 
 TEST_F(CoreTest, TellsWhoAsksOfAJobThatIsJoining) {
@@ -279,7 +284,7 @@ TEST_F(CoreTest, WaitsForRanksAsLongAsItIsAsked) {
   Hello(1);
   for (const int rank : {0, 1}) {
     message::Join join = Join(rank, 2, static_cast<uint64_t>(rank + 1));
-    join.ordering = OrderingMode::kStrict;
+    join.settings.ordering = OrderingMode::kStrict;
     Say(1, join);
   }
   Say(1, message::AskStatus{kProtocolVersion, 1, 2000}, seconds(1));
@@ -439,7 +444,7 @@ TEST_F(CoreTest, AnAgentThatSpeaksOfOrderWhereThereIsNoneIsDropped) {
 TEST_F(CoreTest, AnAgentWhoseOrderingIsGarbageIsDropped) {
   Hello(1);
   message::Join join = Join(0, 1, 1);
-  join.ordering = OrderingMode::kStrict;
+  join.settings.ordering = OrderingMode::kStrict;
   Say(1, message::Ordering{"too early"});
   EXPECT_EQ(Closed(), std::vector<uint64_t>{1});
   Say(1, join);

@@ -97,10 +97,10 @@ class OrderingTest : public JobFixture {
         it.rank = rank;
         it.client = Connect(rank < 2 ? 0 : 1);
         JoinRequest request = Request(rank, 3);
-        request.ordering = mode;
+        request.settings.ordering = mode;
         const absl::StatusOr<ViewDescription> view = it.client->Join(request, {}, Soon());
         ASSERT_TRUE(view.ok()) << view.status();
-        EXPECT_EQ(view->ordering, mode);
+        EXPECT_EQ(view->settings.ordering, mode);
         it.client->Start(&it);
       });
     }
@@ -311,7 +311,7 @@ TEST_F(OrderingTest, AnotherModeIsRefused) {
   std::unique_ptr<Client> first = Connect();
   absl::Status ended;
   JoinRequest request = Request(0, 2);
-  request.ordering = OrderingMode::kAdaptive;
+  request.settings.ordering = OrderingMode::kAdaptive;
   std::thread thread([&] {
     ended = first
                 ->Join(
@@ -320,7 +320,7 @@ TEST_F(OrderingTest, AnotherModeIsRefused) {
   });
   ASSERT_TRUE(joined.Wait().has_value());
   JoinRequest other = Request(1, 2);
-  other.ordering = OrderingMode::kStrict;
+  other.settings.ordering = OrderingMode::kStrict;
   const absl::Status refused = Connect()->Join(other, {}, Soon()).status();
   EXPECT_EQ(refused,
             absl::InvalidArgumentError("rank 1 has PHALANX_ORDERING=strict, but rank 0 (pid " +
@@ -328,7 +328,7 @@ TEST_F(OrderingTest, AnotherModeIsRefused) {
                                        " on node 0 'host0') has PHALANX_ORDERING=adaptive; set "
                                        "PHALANX_ORDERING to the same value on all ranks"));
   other = Request(1, 2);
-  other.ordering = OrderingMode::kAdaptive;
+  other.settings.ordering = OrderingMode::kAdaptive;
   const std::unique_ptr<Client> second = Connect();
   EXPECT_TRUE(second->Join(other, {}, Soon()).ok());
   thread.join();

@@ -56,14 +56,14 @@ TEST(MessageTest, BoundsAreHeld) {
 
   join.member.addresses.clear();
   EXPECT_TRUE(Decode(Encode(join)).ok());
-  join.ordering = static_cast<OrderingMode>(kOrderingModeCount);
+  join.settings.ordering = static_cast<OrderingMode>(kOrderingModeCount);
   EXPECT_FALSE(Decode(Encode(join)).ok());
-  join.ordering = OrderingMode::kAdaptive;
-  join.device_slots = kMaxDeviceSlots;
+  join.settings.ordering = OrderingMode::kAdaptive;
+  join.settings.device_slots = kMaxDeviceSlots;
   EXPECT_TRUE(Decode(Encode(join)).ok());
-  ++join.device_slots;
+  ++join.settings.device_slots;
   EXPECT_FALSE(Decode(Encode(join)).ok());
-  join.device_slots = -1;
+  join.settings.device_slots = -1;
   EXPECT_FALSE(Decode(Encode(join)).ok());
 
   EXPECT_FALSE(Decode(Encode(message::Refused{Incarnation{1}, absl::OkStatus()})).ok());

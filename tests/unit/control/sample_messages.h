@@ -19,8 +19,8 @@ inline message::Member SampleMember(int rank) {
 }
 
 inline std::vector<Message> SampleMessages() {
-  return {message::Join{kProtocolVersion, SampleMember(2), 4, true, OrderingMode::kAdaptive, 3, 250,
-                        StallAction::kWarn},
+  return {message::Join{kProtocolVersion, SampleMember(2), 4, true,
+                        JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20}},
           message::Leave{Incarnation{7}},
           message::AgentHello{kProtocolVersion, "job", 3, "host", 16},
           message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
@@ -31,10 +31,7 @@ inline std::vector<Message> SampleMessages() {
                         99,
                         {SampleMember(0), SampleMember(1)},
                         {4, 8},
-                        OrderingMode::kStrict,
-                        1,
-                        70,
-                        StallAction::kWarn},
+                        JobSettings{OrderingMode::kStrict, 1, 500, StallAction::kWarn, 2}},
           message::Revoked{Epoch{2}, absl::UnavailableError("gone")},
           message::AllLeft{Epoch{3}},
           message::Segments{{0, 3, 65535}},

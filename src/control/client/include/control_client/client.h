@@ -15,7 +15,7 @@
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
-#include "control_protocol/ordering_mode.h"
+#include "control_protocol/job_settings.h"
 
 namespace phalanx::control {
 
@@ -28,13 +28,7 @@ struct JoinRequest {
   std::map<std::string, std::string> addresses;
   // The process's shared segment, handed to the other members of this node; -1 for none. Borrowed.
   int segment_fd = -1;
-  // PHALANX_ORDERING and PHALANX_DEVICE_SLOTS, equal on all ranks. Slots: collectives that a device
-  // holds at once; 0 is without limit.
-  OrderingMode ordering = OrderingMode::kOff;
-  int device_slots = 0;
-  // PHALANX_STALL_TIMEOUT and PHALANX_STALL_ACTION, equal on all ranks.
-  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
-  StallAction stall_action = StallAction::kAbort;
+  JobSettings settings;  // equal on all ranks
 };
 
 struct Member {
@@ -51,8 +45,7 @@ struct ViewDescription {
   uint64_t job_token = 0;       // proves to data links that a peer belongs to the job
   std::vector<Member> members;  // by rank
   std::vector<int> node_cores;  // by node: processors its workers may use
-  OrderingMode ordering = OrderingMode::kOff;
-  int device_slots = 0;
+  JobSettings settings;
 };
 
 // Told by the control thread, one call at a time; must not block and must not call the client,

@@ -125,7 +125,7 @@ class CoordinatorCore {
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
   absl::Status CheckRank(const message::Join& join) const;
-  absl::Status CheckOrdering(const message::Join& join) const;
+  absl::Status CheckSettings(const message::Join& join) const;
   void AssignRanks();
   void BeginView();
   void TellProgress();
@@ -153,13 +153,9 @@ class CoordinatorCore {
   Clock::time_point join_deadline_;
   Clock::time_point progress_told_;
   std::string progress_line_;
-  int world_size_ = 0;  // 0 until somebody has joined
-  // As the first member said.
-  OrderingMode ordering_mode_ = OrderingMode::kOff;
-  int device_slots_ = 0;
+  int world_size_ = 0;              // 0 until somebody has joined
+  JobSettings job_settings_;        // as the first member said
   uint32_t next_communicator_ = 1;  // 0 is the world
-  uint32_t stall_timeout_ms_ = kDefaultStallTimeoutMs;
-  StallAction stall_action_ = StallAction::kAbort;
   Epoch epoch_;
   absl::Status reason_;  // why it is ending
   std::map<AgentId, AgentRecord> agents_;

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
 #include "control_protocol/frame.h"
-#include "control_protocol/ordering_mode.h"
+#include "control_protocol/job_settings.h"
 
 namespace phalanx::control {
 
@@ -48,10 +48,7 @@ struct Join {
   Member member;
   int world_size = 0;
   bool has_segment = false;
-  OrderingMode ordering = OrderingMode::kOff;
-  int device_slots = 0;  // collectives that a device holds at once; 0: without limit
-  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
-  StallAction stall_action = StallAction::kAbort;
+  JobSettings settings;
   bool operator==(const Join&) const = default;
 };
 
@@ -96,10 +93,7 @@ struct View {
   uint64_t job_token = 0;
   std::vector<Member> members;  // by rank: the decoder holds that members[i].rank is i
   std::vector<int> node_cores;  // by node
-  OrderingMode ordering = OrderingMode::kOff;
-  int device_slots = 0;
-  uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
-  StallAction stall_action = StallAction::kAbort;
+  JobSettings settings;
   bool operator==(const View&) const = default;
 };
 
