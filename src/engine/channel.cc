@@ -368,8 +368,18 @@ absl::Status Channel::Start(Operation* operation) {
                                                       : TagClass::kCollective;
   context.tag = FirstTag(config_.id, tag_class, request.key == nullptr ? 0 : request.key->hash,
                          operation->sequence_);
+  context.check = CheckOf(request, lease.plan->signature);
   if (lease.plan->uses_group) ++group_sequence_;
   return lease.plan->runners[lease.runner]->Start(context);
+}
+
+// What the members' messages and signals of the operation that starts now have in common. Where a
+// root never looks at what the others do, the next operation shows it.
+uint32_t Channel::CheckOf(const Request& request, uint64_t signature) {
+  if (request.is_message()) return static_cast<uint32_t>(signature);
+  History& history = request.key == nullptr ? collective_history_ : request.key->history;
+  history.Add(signature);
+  return history.check();
 }
 
 Channel::RunState Channel::RunAborted(Operation* operation) {

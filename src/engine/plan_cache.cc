@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "engine/signature.h"
 
 namespace phalanx::engine {
 namespace {
@@ -38,6 +39,7 @@ absl::StatusOr<PlanCache::Lease> PlanCache::Acquire(const Request& request) {
   const bool keyed = request.key != nullptr;
   if (request.parts != nullptr) {
     PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(*request.parts, keyed));
+    entry->signature = ordering::HashOf(SignatureOf(request));
     entry->cached = false;
     uncached_.push_back(std::move(entry));
     return Lease{uncached_.back().get(), TakeRunner(uncached_.back().get())};
@@ -48,6 +50,7 @@ absl::StatusOr<PlanCache::Lease> PlanCache::Acquire(const Request& request) {
     if (found == plans_.end()) {
       if (plans_.size() >= kMaxPlans) EvictOldest();
       PHX_ASSIGN_OR_RETURN(std::unique_ptr<CachedPlan> entry, Make(request.ToCollective(), keyed));
+      entry->signature = ordering::HashOf(SignatureOf(request));
       found = plans_.emplace(key, std::move(entry)).first;
     }
     last_ = found->second.get();

@@ -19,6 +19,7 @@ struct CachedPlan {
   std::shared_ptr<const plan::Plan> plan;
   std::vector<int> link_peers;  // group ranks that the plan exchanges messages with
   bool uses_group = false;
+  uint64_t signature = 0;  // its hash: what all members agree on
   // One runner per operation that runs at the same time (messages and keyed ones do); busy[i] while
   // it runs.
   std::vector<std::unique_ptr<PlanRunner>> runners;

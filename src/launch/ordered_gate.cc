@@ -8,6 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "describe.h"
 #include "engine/channel.h"
+#include "engine/key_table.h"
+#include "engine/signature.h"
 #include "ordering/explanation.h"
 #include "thread_ends.h"
 
@@ -24,8 +26,7 @@ int64_t NowNs() {
 }
 
 // INVALID_ARGUMENT where a call is to be mended, FAILED_PRECONDITION where their order is.
-absl::Status StatusOf(const ordering::Explanation& explanation) {
-  const std::string text = ordering::Describe(explanation);
+absl::Status StatusOf(const ordering::Explanation& explanation, const std::string& text) {
   if (explanation.kind == ordering::Explanation::Kind::kMismatch) {
     return absl::InvalidArgumentError(text);
   }
@@ -240,7 +241,7 @@ void OrderedGate::Launch(engine::Operation* operation) {
 // the view.
 void OrderedGate::OnFailed(const ordering::Failed& failed) {
   if (engine::Operation* const operation = Find(failed.id)) {
-    const absl::Status status = StatusOf(*failed.explanation);
+    const absl::Status status = StatusOf(*failed.explanation, TextOf(*failed.explanation));
     const std::string call_site = CallSiteOf(operation->request());
     operation->channel().Refuse(
         operation, call_site.empty()
@@ -253,13 +254,30 @@ void OrderedGate::OnFailed(const ordering::Failed& failed) {
 
 void OrderedGate::OnExplained(const ordering::Explained& explained) {
   const ordering::Explanation& explanation = *explained.explanation;
-  report_ = absl::StrReplaceAll(ordering::Describe(explanation), {{"\n", "; "}});
+  report_ = absl::StrReplaceAll(TextOf(explanation), {{"\n", "; "}});
   options_.logger.Info(report_);  // the coordinator has printed it already
   // What waits without end is more than the operations that are refused: all that depends on them.
   const bool proven = explanation.kind == ordering::Explanation::Kind::kCycle ||
                       explanation.kind == ordering::Explanation::Kind::kDeviceWait;
   // With PHALANX_STALL_ACTION=warn nothing is aborted.
-  if (proven && !explanation.aborted.empty()) options_.abort(StatusOf(explanation));
+  if (proven && !explanation.aborted.empty())
+    options_.abort(StatusOf(explanation, TextOf(explanation)));
+}
+
+// The others know keys by their hashes; this rank knows what it has called its own.
+std::string OrderedGate::TextOf(const ordering::Explanation& explanation) const {
+  std::string text = ordering::Describe(explanation);
+  const auto name = [&](const ordering::Lane& lane) {
+    const auto known = key_names_.find(lane.detail);
+    if (lane.kind != ordering::Lane::Kind::kKey || known == key_names_.end()) return;
+    const std::string hash = absl::StrCat("key ", absl::Hex(lane.detail), ",");
+    absl::StrReplaceAll({{hash, absl::StrCat("key \"", known->second, "\",")}}, &text);
+  };
+  for (const ordering::Explanation::Line& line : explanation.lines) {
+    name(line.op.lane);
+    if (line.waits_for.has_value()) name(line.waits_for->lane);
+  }
+  return text;
 }
 
 OrderedGate::LaneState& OrderedGate::StateOf(engine::Operation* operation, uint32_t* lane) {
@@ -269,10 +287,11 @@ OrderedGate::LaneState& OrderedGate::StateOf(engine::Operation* operation, uint3
     memory = queue_.LaneOf(LaneOf(operation->channel(), request)) + 1;
     if (memory > lanes_.size()) lanes_.resize(memory);
     lanes_[memory - 1].stream = next_stream_++;
+    if (request.key != nullptr) key_names_[request.key->hash] = request.key->name;
   }
   *lane = memory - 1;
   LaneState& state = lanes_[*lane];
-  const ordering::Signature signature = SignatureOf(request);
+  const ordering::Signature signature = engine::SignatureOf(request);
   if (state.hash == 0 || signature != state.signature) {
     state.signature = signature;
     state.hash = ordering::HashOf(signature);

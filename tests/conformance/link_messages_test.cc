@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "link_support.h"
 
 namespace phalanx::conformance {
@@ -259,6 +260,57 @@ TEST_F(LinkMessages, ManyWiresInAMesh) {
     EXPECT_TRUE(HasPattern(received[i].span(), seeds[i]));
   }
   links.clear();
+}
+
+// A message whose check isn't the receive's is refused, whichever came first, and writes nothing.
+TEST_F(LinkMessages, AnotherCheckIsRefused) {
+  for (const bool receive_first : {false, true}) {
+    for (const size_t bytes : {size_t{8}, size_t{4000}, size_t{2} << 20}) {
+      for (auto& link : link_) link.reset();
+      for (auto& wire : wire_) wire.reset();
+      SetUp();
+      if (link_[0] == nullptr) return;
+      Exchange(0, 1, 100);
+      Message sent(bytes, 5);
+      Message received(bytes);
+      const std::vector<std::byte> before = received.buffer;
+      const spi::MessageTag tag{2, 9};
+      const auto send = [&] { link_[0]->Send({tag, 17}, sent.span(), &sent.transfer); };
+      if (!receive_first) {
+        send();
+        DriveFor(both(), std::chrono::milliseconds(5));
+      }
+      link_[1]->Receive({tag, 18}, received.span(), &received.transfer);
+      if (receive_first) send();
+      ASSERT_TRUE(Drive(both(), [&] { return received.transfer.done() && sent.transfer.done(); }));
+      const absl::Status& status = received.transfer.status();
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  testing::HasSubstr("rank 0's part belongs to another operation"));
+      EXPECT_EQ(received.buffer, before);
+      // Both ends are dead.
+      Message later(8);
+      link_[0]->Receive(3, later.span(), &later.transfer);
+      ASSERT_TRUE(Drive(both(), [&] { return later.transfer.done(); }));
+      EXPECT_FALSE(later.transfer.status().ok());
+    }
+  }
+}
+
+// Numbers of different spaces are different tags.
+TEST_F(LinkMessages, SpacesAreApart) {
+  std::deque<Message> sent;
+  std::deque<Message> received;
+  for (const uint64_t space : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
+    sent.emplace_back(100, space);
+    link_[0]->Send({spi::MessageTag{7, space}, 0}, sent.back().span(), &sent.back().transfer);
+  }
+  for (const uint64_t space : {~uint64_t{0}, uint64_t{0}, uint64_t{1}}) {
+    Message& message = received.emplace_back(100);
+    link_[1]->Receive({spi::MessageTag{7, space}, 0}, message.span(), &message.transfer);
+    ASSERT_TRUE(Drive(both(), [&] { return message.transfer.done(); }));
+    EXPECT_TRUE(HasPattern(message.span(), space));
+  }
 }
 
 }  // namespace

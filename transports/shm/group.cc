@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "futex.h"
+#include "spi/link.h"
 
 namespace phalanx::shm {
 namespace {
@@ -82,6 +83,7 @@ absl::Status ShmGroup::Begin(const spi::GroupOperation& operation) {
   if ((base_ ^ previous_base) >> kRefreshShift != 0) RefreshCounters();
   staged_bytes_ = 0;
   entered_ = false;
+  shown_ = false;
   described_ = false;
   read_in_place_ = false;
   open_ = true;
@@ -114,6 +116,7 @@ void ShmGroup::Close() {
   PHX_CHECK(open_);
   if (!entered_) {
     entered_ = true;
+    ShowCheck();
     own_->words[kEnteredWord].store(operation_, std::memory_order_seq_cst);
     WakePeers(kEnteredWord, /*entering=*/true);
   }
@@ -175,6 +178,7 @@ bool ShmGroup::Describe() {
   DescribeRegion(Region::kOutput, current_.output, current_.output_bytes, &slot);
   DescribeRegion(Region::kScratch, scratch_, current_.scratch_bytes, &slot);
   slot.factor_bits = current_.factor_bits;
+  slot.check = current_.check;
   described_ = true;
   return true;
 }
@@ -335,6 +339,7 @@ void ShmGroup::RaiseTo(int signal, uint32_t target) {
   const bool entering = !entered_;
   if (entering) {
     entered_ = true;
+    ShowCheck();
     own_->words[kEnteredWord].store(operation_, std::memory_order_seq_cst);
   }
   own_->words[signal].store(target, std::memory_order_seq_cst);
@@ -364,6 +369,7 @@ absl::StatusOr<ShmGroup::Place> ShmGroup::Find(int peer, Region region, size_t o
   const Member& member = members_[static_cast<size_t>(peer)];
   PHX_CHECK_MSG(member.segment != nullptr, "a member reads its own memory directly");
   const OperationSlot& slot = SlotOf(peer);
+  if (slot.check != current_.check) return spi::OtherOperation(member.rank);
   Place place;
   place.mapped = FindStaged(slot, region, offset, bytes, round);
   if (place.mapped != nullptr) return place;
@@ -428,6 +434,26 @@ absl::Status ShmGroup::ReadInto(int peer, Region region, size_t offset, size_t b
   PHX_ASSIGN_OR_RETURN(const std::byte* const bytes_read,
                        Read(peer, region, offset, bytes, round, destination));
   if (bytes_read != destination) std::memcpy(destination, bytes_read, bytes);
+  return absl::OkStatus();
+}
+
+void ShmGroup::ShowCheck() {
+  if (std::exchange(shown_, true)) return;
+  own_->checks[operation_ % kShownChecks].store(uint64_t{operation_} << 32 | current_.check,
+                                                std::memory_order_release);
+}
+
+absl::Status ShmGroup::CheckMembers() {
+  ShowCheck();
+  for (const Member& member : members_) {
+    if (member.segment == nullptr) continue;
+    // A member that has given up may stand at the operation before.
+    for (uint32_t i = 0; i < kShownChecks; ++i) {
+      const uint64_t own = own_->checks[i].load(std::memory_order_relaxed);
+      const uint64_t shown = member.block->checks[i].load(std::memory_order_acquire);
+      if (shown >> 32 == own >> 32 && shown != own) return spi::OtherOperation(member.rank);
+    }
+  }
   return absl::OkStatus();
 }
 

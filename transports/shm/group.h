@@ -48,6 +48,7 @@ class ShmGroup : public spi::GroupTransport {
   absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes, uint32_t round,
                         std::byte* destination) override;
   uint64_t factor_bits(int peer) override;
+  absl::Status CheckMembers() override;
   absl::Status End() override;
   void Withdraw() override;
   void Wait(int peer, uint8_t signal, uint32_t round, Clock::duration timeout) override;
@@ -69,6 +70,7 @@ class ShmGroup : public spi::GroupTransport {
 
   uint32_t AbsoluteRound(uint32_t round) const { return base_ + round; }
   void RefreshCounters();
+  void ShowCheck();
   bool EveryPeerEntered(uint32_t operation);
   bool EveryPeerReached(uint8_t signal, uint32_t round);
   bool Describe();
@@ -116,6 +118,7 @@ class ShmGroup : public spi::GroupTransport {
   // The operation in progress.
   bool open_ = false;
   bool entered_ = false;    // told the peers
+  bool shown_ = false;      // what it is
   bool described_ = false;  // its slot is filled
   bool read_in_place_ = false;
   spi::GroupOperation current_;

@@ -21,6 +21,8 @@ inline constexpr int kWordCount = spi::kMaxSignals + 1;
 // Operations whose descriptor and staged bytes exist at once. The slot of operation s is written
 // again by operation s + kOperationSlots, once every peer has entered s + 1.
 inline constexpr uint32_t kOperationSlots = 4;
+// Operations whose check is shown beside the signals.
+inline constexpr uint32_t kShownChecks = 2;
 // Chunks of one region that exist at once when private memory has to be copied for readers.
 inline constexpr uint32_t kWindowChunks = 4;
 
@@ -73,6 +75,7 @@ struct alignas(64) OperationSlot {
   // Last before the bytes, so that a small message costs its reader neighbouring lines.
   alignas(64) StagedRanges first;
   std::atomic<uint32_t> staged_count;
+  uint32_t check;
   uint64_t factor_bits;
   alignas(64) std::byte staged[spi::kMaxStagedBytes];
 
@@ -91,6 +94,9 @@ inline uint64_t WindowKey(uint32_t absolute_round) { return uint64_t{absolute_ro
 struct GroupBlock {
   // Polled by peers, written at every signal.
   alignas(64) std::atomic<uint32_t> words[kWordCount];
+  // Beside them, so that they cost no line of their own: what the owner's last operations are, by
+  // number modulo the size; number << 32 | check.
+  std::atomic<uint64_t> checks[kShownChecks];
   // Read by peers at every signal of theirs, written when the owner goes to sleep: which peer's
   // word it sleeps on (ParkedOn), or 0.
   alignas(64) std::atomic<uint32_t> parked;
@@ -105,6 +111,8 @@ struct GroupBlock {
 inline uint32_t ParkedOn(int peer, int word) {
   return static_cast<uint32_t>(word) << 24 | static_cast<uint32_t>(peer + 1);
 }
+
+static_assert(offsetof(GroupBlock, checks) + sizeof(GroupBlock::checks) <= 64);
 
 // What PrepareGroup() hands to the other members.
 struct PreparedBlock {

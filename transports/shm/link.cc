@@ -61,6 +61,9 @@ absl::StatusOr<bool> LinkState::ProgressHalves(size_t budget) {
   // Before the rest: once it has ended, all that it ever sent is listed.
   const LinkEnd end = theirs_->end.load(std::memory_order_acquire);
   peer_->Acquired(&theirs_->end);
+  if (end == LinkEnd::kDiffers) {
+    return absl::InvalidArgumentError("it refused a message of ours, which isn't what it expects");
+  }
   if (end == LinkEnd::kBroken) return absl::UnavailableError("it has given up its transfers");
   if (end == LinkEnd::kRefused) {
     return absl::FailedPreconditionError("its handshake refused us; the job's view has changed");
@@ -156,7 +159,7 @@ void LinkState::Break(const absl::Status& status) {
   }
   state_ = State::kEnded;
   status_ = status;
-  End(LinkEnd::kBroken);
+  End(absl::IsInvalidArgument(status) ? LinkEnd::kDiffers : LinkEnd::kBroken);
 }
 
 void LinkState::Close() {

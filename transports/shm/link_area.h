@@ -52,6 +52,7 @@ enum class LinkEnd : uint32_t {
   kOpen = 0,
   kClosed,   // in order: what is listed may still be read
   kRefused,  // by the handshake
+  kDiffers,  // by a message that isn't what its receive expects
   kBroken,   // by an error or an abort: private and mapped messages may have changed since
 };
 

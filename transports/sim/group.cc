@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "spi/link.h"
 
 namespace phalanx::sim {
 namespace {
@@ -84,6 +85,7 @@ class SimGroup : public spi::GroupTransport {
   absl::Status ReadInto(int peer, Region region, size_t offset, size_t bytes, uint32_t round,
                         std::byte* destination) override;
   uint64_t factor_bits(int peer) override;
+  absl::Status CheckMembers() override;
   absl::Status End() override;
   void Withdraw() override;
   void Wait(int, uint8_t, uint32_t, Clock::duration timeout) override { Pause(timeout); }
@@ -111,7 +113,7 @@ class SimGroup : public spi::GroupTransport {
   void Close();
   // The bytes, or null and a violation; null alone if they were withdrawn.
   const std::byte* Find(int peer, Region region, size_t offset, size_t bytes, uint32_t round);
-  absl::Status CheckAlive(int peer) const;
+  absl::Status CheckPeer(int peer);
 
   Core* const core_;
   const std::shared_ptr<GroupState> state_;
@@ -227,10 +229,24 @@ bool SimGroup::Reached(int peer, uint8_t signal, uint32_t round) {
   return state_->seen[rank_][peer].signals[sequence_][signal] > round;
 }
 
-absl::Status SimGroup::CheckAlive(int peer) const {
-  const int rank = state_->members[peer].rank;
-  if (!core_->KnownDead(rank)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("rank ", rank, " is gone"));
+absl::Status SimGroup::CheckPeer(int peer) {
+  const Member& other = state_->members[peer];
+  if (core_->KnownDead(other.rank)) {
+    return absl::UnavailableError(absl::StrCat("rank ", other.rank, " is gone"));
+  }
+  const auto part = other.parts.find(sequence_);
+  const bool same =
+      part == other.parts.end() || part->second.operation.check == own().operation.check;
+  return same ? absl::OkStatus() : spi::OtherOperation(other.rank);
+}
+
+absl::Status SimGroup::CheckMembers() {
+  const Core::Lock lock(core_->mutex());
+  for (int peer = 0; peer < size(); ++peer) {
+    const absl::Status same = CheckPeer(peer);
+    if (absl::IsInvalidArgument(same)) return same;
+  }
+  return absl::OkStatus();
 }
 
 const std::byte* SimGroup::Find(int peer, Region region, size_t offset, size_t bytes,
@@ -282,7 +298,7 @@ absl::StatusOr<const std::byte*> SimGroup::Read(int peer, Region region, size_t 
     if (!status.ok()) return status;
     return tile;
   }
-  const absl::Status alive = CheckAlive(peer);
+  const absl::Status alive = CheckPeer(peer);
   if (!alive.ok()) return alive;
   const std::byte* const found = Find(peer, region, offset, bytes, round);
   if (found != nullptr) return found;
@@ -293,7 +309,7 @@ absl::StatusOr<const std::byte*> SimGroup::Read(int peer, Region region, size_t 
 absl::Status SimGroup::ReadInto(int peer, Region region, size_t offset, size_t bytes,
                                 uint32_t round, std::byte* destination) {
   const Core::Lock lock(core_->mutex());
-  const absl::Status alive = CheckAlive(peer);
+  const absl::Status alive = CheckPeer(peer);
   if (!alive.ok()) return alive;
   const std::byte* const found = Find(peer, region, offset, bytes, round);
   if (found == nullptr) {

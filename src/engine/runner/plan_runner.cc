@@ -213,6 +213,7 @@ absl::Status PlanRunner::Impl::Start(const RunContext& context) {
     operation.output_bytes = context.output == nullptr ? 0 : bytes[1];
     operation.scratch_bytes = bytes[2];
     operation.factor_bits = context.factor.bits();
+    operation.check = context.check;
     PHX_RETURN_IF_ERROR(context_.group->Begin(operation));
     scratch_memory_ = bytes[2] == 0 ? nullptr : context_.group->scratch();
   }
@@ -264,7 +265,15 @@ absl::StatusOr<PlanRunner::State> PlanRunner::Impl::Advance(size_t budget_bytes)
     if (!error_.ok()) return error_;
     return State::kComplete;
   }
-  return moved ? State::kMoved : State::kBlocked;
+  if (moved) return State::kMoved;
+  if (compiled_.uses_group) {
+    if (absl::Status same = context_.group->CheckMembers(); !same.ok()) {
+      Cancel();
+      error_ = std::move(same);
+      return error_;
+    }
+  }
+  return State::kBlocked;
 }
 
 // The steps of the only round, one after the other, until one has to wait. True if anything was

@@ -73,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
                           Scenario{"destroyed_in_opposite_orders", 2},
                           Scenario{"learned_then_turned", 2}, Scenario{"messages_in_a_loop", 2},
                           Scenario{"messages_learned_then_turned", 2}, Scenario{"keyed_kinds", 2},
-                          Scenario{"keyed_host_waits", 2}, Scenario{"keyed_opposite_orders", 2},
-                          Scenario{"keyed_group", 2}),
+                          Scenario{"learned_then_smaller", 2}, Scenario{"keyed_host_waits", 2},
+                          Scenario{"keyed_opposite_orders", 2}, Scenario{"keyed_group", 2}),
         ::testing::Values("strict", "adaptive"), ::testing::Values(1, 2)),
     NameOf);
 
@@ -168,6 +168,10 @@ class Explains : public ::testing::TestWithParam<std::tuple<const char*, int>> {
 };
 
 TEST_P(Explains, ACount) { Differs("count_differs", "count", "409600", "409598"); }
+TEST_P(Explains, ACountOfALearnedOrder) {
+  Fails("learned_then_differs", "INVALID_ARGUMENT",
+        "count (1024|512) on rank [01]|belongs to another operation|another length");
+}
 TEST_P(Explains, AKeyed) { Differs("keyed_count_differs", "count", "409600", "409598"); }
 TEST_P(Explains, AReduceOperation) { Differs("op_differs", "reduce operation", "sum", "max"); }
 TEST_P(Explains, AType) { Differs("type_differs", "type", "float", "int32"); }
@@ -227,6 +231,18 @@ TEST(AbsentRank, IsNamedBeforeTheDeadline) {
     EXPECT_THAT(result.error, HasSubstr("absent rank")) << result.error;
     EXPECT_THAT(result.error,
                 ContainsRegex("rank 0: communicator [0-9]+, operation 4 isn't issued"));
+  }
+}
+
+TEST(AbsentRank, OfAKeyIsNamed) {
+  for (const char* ordering : {"strict", "adaptive"}) {
+    const Result result = RunScenario("keyed_one_more", 2, ordering, 2, "3");
+    EXPECT_THAT(result.output, HasSubstr("rank 0 completed")) << result.error;
+    EXPECT_THAT(result.output, ContainsRegex("rank 1 failed: DEADLINE_EXCEEDED: all_reduce key "
+                                             "\"layer3.weight\" #1 .*absent rank.*rank 0: "
+                                             "communicator [0-9]+, key \"layer3.weight\", use 1 "
+                                             "isn't issued"))
+        << result.error;
   }
 }
 

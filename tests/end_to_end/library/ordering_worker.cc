@@ -161,6 +161,28 @@ void LearnedThenTurned(Rank& r) {
   }
 }
 
+void Learn(Rank& r) {
+  for (int i = 0; i < 200; ++i) {
+    r.AllReduce("a", 0);
+    r.AllReduce("b", 1);
+    if (i % 20 == 19) r.HostWaits();
+  }
+}
+
+// The same order long enough to be learned; then one rank's count is another, which the others may
+// have launched by then.
+void LearnedThenDiffers(Rank& r) {
+  Learn(r);
+  r.AllReduce("a", 0, r.rank() == 0 ? kCount : kCount / 2);
+}
+
+// The last, smaller batch of all ranks.
+void LearnedThenSmaller(Rank& r) {
+  Learn(r);
+  r.AllReduce("a", 0, kCount / 2);
+  r.AllReduce("b", 1, kCount / 2);
+}
+
 // Operations that one rank may complete before the other comes, beside some that none can.
 void MessagesInALoop(Rank& r) {
   const int other = 1 - r.rank();
@@ -211,6 +233,8 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
       {"exchange_in_a_group", ExchangeInAGroup},
       {"host_waits_between", HostWaitsBetween},
       {"learned_then_turned", LearnedThenTurned},
+      {"learned_then_differs", LearnedThenDiffers},
+      {"learned_then_smaller", LearnedThenSmaller},
       {"messages_in_a_loop", MessagesInALoop},
       {"messages_learned_then_turned", MessagesLearnedThenTurned},
   };

@@ -79,6 +79,9 @@ class ReadyGroup : public spi::GroupTransport {
     return absl::OkStatus();
   }
   uint64_t factor_bits(int) override { return 0; }
+  absl::Status CheckMembers() override {
+    return differs ? spi::OtherOperation(2) : absl::OkStatus();
+  }
   absl::Status End() override {
     --open;
     return withdrawn_by_peer ? absl::AbortedError("rank 2 gave up") : absl::OkStatus();
@@ -97,6 +100,7 @@ class ReadyGroup : public spi::GroupTransport {
   int open = 0;
   int withdrawals = 0;
   bool withdrawn_by_peer = false;
+  bool differs = false;
   bool publishes = true;
   int late_peer = -1;
   int dead_peer = -1;

@@ -25,6 +25,7 @@
 #include "engine/operation.h"
 #include "engine/operation_list.h"
 #include "engine/request.h"
+#include "engine/signature.h"
 #include "plan/planner.h"
 #include "spi/group.h"
 #include "spi/link.h"
@@ -122,6 +123,7 @@ class Channel final : public spi::TransferListener, public OperationOwner {
   absl::Status EndOf(const Operation& operation);
   RunState Run(Operation* operation);
   absl::Status Start(Operation* operation);
+  uint32_t CheckOf(const Request& request, uint64_t signature);
   RunState RunAborted(Operation* operation);
   void Finish(Operation* operation, absl::Status status);
   void WaitForProgress(Clock::duration patience);
@@ -178,6 +180,7 @@ class Channel final : public spi::TransferListener, public OperationOwner {
   OperationList sends_to_self_;
   OperationList receives_from_self_;
   Operation* finished_ = nullptr;  // have callbacks to run once the token is given
+  History collective_history_;     // of those that have started
   uint64_t group_sequence_ = 0;
   // The launch gate's numbers of our lanes, if there is one: of the collectives, then of messages
   // to each peer, then of those from each.

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/spin_lock.h"
 #include "engine/operation_list.h"
+#include "engine/signature.h"
 
 namespace phalanx::engine {
 
@@ -23,6 +24,7 @@ struct KeyedLane {
   const uint64_t hash;  // equal on all ranks; what messages and the ordering service know it by
 
   OperationList operations;  // the holder's of the channel's progress token
+  History history;           // of those that have started; the same
   uint64_t sequence = 0;     // see Channel::issue_lock_
   uint32_t gate_lane = 0;    // the launch gate's
 };

@@ -79,6 +79,7 @@ class OrderedGate final : public engine::LaunchGate {
   void Launch(engine::Operation* operation);
   void OnFailed(const ordering::Failed& failed);
   void OnExplained(const ordering::Explained& explained);
+  std::string TextOf(const ordering::Explanation& explanation) const;
   LaneState& StateOf(engine::Operation* operation, uint32_t* lane);
   uint32_t StreamOf(const engine::Operation& operation, const LaneState& lane);
   uint32_t ThisThread();
@@ -97,6 +98,7 @@ class OrderedGate final : public engine::LaunchGate {
   std::vector<LaneState> lanes_;  // by the queue's number
   absl::flat_hash_map<const device::Stream*, uint32_t> streams_;
   uint32_t next_stream_ = 0;
+  absl::flat_hash_map<uint64_t, std::string> key_names_;    // by hash
   absl::flat_hash_map<std::thread::id, uint32_t> threads_;  // that live
   uint32_t next_thread_ = 0;
   uint64_t last_id_ = 0;

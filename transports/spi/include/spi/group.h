@@ -54,6 +54,8 @@ struct GroupOperation {
   // Opaque to the transport, readable by peers once this member has published: its factor of a
   // pre-multiplied sum (see device/reduce.h).
   uint64_t factor_bits = 0;
+  // What the operation is, equal on all members: nobody reads from a member that has another.
+  uint32_t check = 0;
 };
 
 // One range, or `ranges` of them whose starts lie `stride` bytes apart (the round's chunk of every
@@ -98,8 +100,8 @@ class GroupTransport {
 
   // Readable bytes of `peer` (not ourselves), valid until the next call with the same `tile` or the
   // peer's next reuse: a pointer into the peer's memory where that is mapped, else `tile` (of at
-  // least `bytes` bytes), filled. Only for ranges that a reached signal covers. UNAVAILABLE when
-  // the peer is gone.
+  // least `bytes` bytes), filled. Only for ranges that a reached signal covers. INVALID_ARGUMENT
+  // when the peer's check is another; UNAVAILABLE when the peer is gone.
   virtual absl::StatusOr<const std::byte*> Read(int peer, Region region, size_t offset,
                                                 size_t bytes, uint32_t round, std::byte* tile) = 0;
   // The same into `destination`, without a detour.
@@ -107,6 +109,11 @@ class GroupTransport {
                                 uint32_t round, std::byte* destination) = 0;
   // After a reached signal by which that peer published.
   virtual uint64_t factor_bits(int peer) = 0;
+
+  // INVALID_ARGUMENT when a member is seen to have entered this operation, or perhaps the one
+  // before, with another check than ours, which it may see from now on. For one that waits, perhaps
+  // for what such a member never does; a look that misses it in passing is allowed.
+  virtual absl::Status CheckMembers() = 0;
 
   // Closes an operation that is complete here. ABORTED when a member whose memory we read in place
   // has withdrawn it: the bytes may be of a later use of it.

@@ -29,7 +29,7 @@ struct RunContext {
   spi::GroupTransport* group = nullptr;
   uint64_t group_sequence = 0;  // of this operation on the group transport
   spi::MessageTag tag;          // first tag of the operation; it uses rounds × messages of them
-  uint32_t check = 0;           // of its messages
+  uint32_t check = 0;           // equal on all members of it; others are refused
 };
 
 // Holds everything that a run needs, allocated once: a runner is kept and started again for every
