@@ -137,6 +137,7 @@ void SessionState::MakeGate() {
   gate.send = [this](const ordering::Report& report) {
     client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));
   };
+  gate.receive = [this](std::chrono::nanoseconds patience) { return client_->Receive(patience); };
   gate.abort = [this](const absl::Status& status) { engine_->Abort(status); };
   auto ordered = std::make_unique<launch::OrderedGate>(std::move(gate));
   ordered_gate_ = ordered.get();

@@ -90,7 +90,7 @@ absl::Status Channel::AttachStream(Operation* operation) {
 void Channel::Launch(Operation* operation) {
   operation->launched_.store(true, std::memory_order_seq_cst);
   Signal();
-  engine_->Notify(/*urgent=*/true);
+  if (!attended()) engine_->Notify(/*urgent=*/true);  // else who waits goes on with it
 }
 
 void Channel::Refuse(Operation* operation, const absl::Status& why) {

@@ -64,8 +64,12 @@ void OrderedGate::OnOrder(const ordering::Order& order) {
 }
 
 void OrderedGate::Disconnect() {
-  const std::lock_guard lock(lock_);
-  connected_ = false;
+  {
+    const std::lock_guard lock(lock_);
+    connected_ = false;
+  }
+  const std::lock_guard lock(receiving_);
+  may_receive_ = false;
 }
 
 void OrderedGate::Issued(engine::Operation* operation, bool reached) {
@@ -187,6 +191,11 @@ void OrderedGate::HostGoesOn() {
   for (const uint64_t id : std::exchange(held_, {})) {
     if (engine::Operation* const operation = Find(id)) operation->channel().Launch(operation);
   }
+}
+
+bool OrderedGate::AwaitLaunch(std::chrono::nanoseconds patience) {
+  const std::unique_lock lock(receiving_, std::try_to_lock);
+  return lock.owns_lock() && may_receive_ && options_.receive && options_.receive(patience);
 }
 
 std::string OrderedGate::Report() {

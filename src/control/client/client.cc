@@ -52,6 +52,7 @@ class ClientImpl final : public Client {
   const std::vector<int>& segment_fds() const override { return segment_fds_; }
   void Start(ClientEvents* events) override;
   void SendOrdering(std::string payload) override;
+  bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   absl::Status Leave(Deadline deadline) override;
 
@@ -61,7 +62,10 @@ class ClientImpl final : public Client {
   absl::Status TakeSegments(const message::Segments& segments);
   absl::StatusOr<ViewDescription> TakeView(message::View view);
 
-  void Run(ClientEvents* events);
+  void Run();
+  // Takes in all that has come; with reading_ held. False once nothing more can come.
+  bool TakeIn();
+  void Handle(const Message& message);
   // Waits until there is something to read; false when the thread is to end.
   bool AwaitReadable();
   void Wake();
@@ -79,6 +83,14 @@ class ClientImpl final : public Client {
   Incarnation incarnation_;
   std::vector<std::pair<int, Fd>> segments_;  // by rank, as they came
   std::vector<int> segment_fds_;
+
+  // Held by whoever reads from the connection, and covers the next three.
+  std::mutex reading_;
+  ClientEvents* events_ = nullptr;
+  bool revoked_ = false;
+  bool all_left_ = false;
+  std::atomic<uint64_t> reads_by_others_{0};  // than the control thread
+  uint64_t reads_seen_ = 0;                   // the control thread's
 
   std::thread thread_;
   std::mutex mutex_;
@@ -160,7 +172,11 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
 
 void ClientImpl::Start(ClientEvents* events) {
   PHX_CHECK(!thread_.joinable());
-  thread_ = std::thread([this, events] { Run(events); });
+  {
+    const std::lock_guard lock(reading_);
+    events_ = events;
+  }
+  thread_ = std::thread([this] { Run(); });
 }
 
 std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
@@ -227,9 +243,14 @@ void ClientImpl::Wake() {
 
 bool ClientImpl::AwaitReadable() {
   while (true) {
-    const auto wanted = static_cast<short>(outbox_.empty() ? POLLIN : POLLIN | POLLOUT);
-    pollfd waited[] = {{connection_.fd(), wanted, 0}, {wake_.get(), POLLIN, 0}};
-    if (::poll(waited, 2, -1) < 0 && errno != EINTR) return false;
+    // Beside a thread that reads while it waits we would be woken for each of its messages, on a
+    // core that it needs. So as long as there are such threads we look once a millisecond.
+    const uint64_t reads = reads_by_others_.load(std::memory_order_relaxed);
+    const bool others_read = std::exchange(reads_seen_, reads) != reads;
+    const int wanted = (others_read ? 0 : POLLIN) | (outbox_.empty() ? 0 : POLLOUT);
+    pollfd waited[] = {{connection_.fd(), static_cast<short>(wanted), 0}, {wake_.get(), POLLIN, 0}};
+    constexpr int kLookMs = 1;
+    if (::poll(waited, 2, others_read ? kLookMs : -1) < 0 && errno != EINTR) return false;
     if (stopping_) return false;
     uint64_t wakes = 0;
     if (waited[1].revents != 0) {
@@ -241,39 +262,62 @@ bool ClientImpl::AwaitReadable() {
 }
 
 // The control thread: reads until the view ends, then until the agent goes or we are stopped.
-void ClientImpl::Run(ClientEvents* events) {
-  bool revoked = false;
-  bool all_left = false;
-  while (true) {
+void ClientImpl::Run() {
+  while (!stopping_) {
     // Something may have come together with the view.
-    const absl::StatusOr<std::optional<Message>> message = connection_.Receive();
-    if (!message.ok()) {
-      if (all_left) return;
-      SetEnd(message.status());
-      if (!revoked) events->OnRevoked(message.status());
-      events->OnAgentLost();
+    if (const std::unique_lock lock(reading_, std::try_to_lock); lock.owns_lock() && !TakeIn()) {
       return;
     }
-    if (!message->has_value()) {
-      if (!AwaitReadable()) return;
-      continue;
-    }
-    if (stopping_) return;
-    if (const auto* ordering = std::get_if<message::Ordering>(&**message)) {
-      if (!revoked && !all_left) events->OnOrdering(ordering->payload);
-      continue;
-    }
-    if (const auto* ids = std::get_if<message::CommunicatorIds>(&**message)) {
-      OnCommunicatorIds(*ids);
-      continue;
-    }
-    const std::optional<absl::Status> end = EndIn(**message);
-    if (!end.has_value() || revoked || all_left) continue;
-    all_left = end->ok();
-    revoked = !all_left;
-    SetEnd(*end);
-    if (revoked) events->OnRevoked(*end);
+    if (!AwaitReadable()) return;
   }
+}
+
+bool ClientImpl::TakeIn() {
+  while (!stopping_) {
+    const absl::StatusOr<std::optional<Message>> message = connection_.Receive();
+    if (message.ok()) {
+      if (!message->has_value()) return true;
+      Handle(**message);
+      continue;
+    }
+    if (all_left_) return false;
+    SetEnd(message.status());
+    if (!std::exchange(revoked_, true)) events_->OnRevoked(message.status());
+    events_->OnAgentLost();
+    all_left_ = true;  // it was told
+    return false;
+  }
+  return true;
+}
+
+void ClientImpl::Handle(const Message& message) {
+  if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
+    if (!revoked_ && !all_left_) events_->OnOrdering(ordering->payload);
+    return;
+  }
+  if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {
+    OnCommunicatorIds(*ids);
+    return;
+  }
+  const std::optional<absl::Status> end = EndIn(message);
+  if (!end.has_value() || revoked_ || all_left_) return;
+  all_left_ = end->ok();
+  revoked_ = !all_left_;
+  SetEnd(*end);
+  if (revoked_) events_->OnRevoked(*end);
+}
+
+bool ClientImpl::Receive(Clock::duration patience) {
+  const std::unique_lock lock(reading_, std::try_to_lock);
+  if (!lock.owns_lock() || events_ == nullptr || all_left_) return false;
+  reads_by_others_.fetch_add(1, std::memory_order_relaxed);
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
+  constexpr int64_t kSecond = 1'000'000'000;
+  const timespec timeout{ns / kSecond, ns % kSecond};
+  pollfd waited{connection_.fd(), POLLIN, 0};
+  if (::ppoll(&waited, 1, &timeout, nullptr) <= 0) return true;
+  // What ends the connection wakes the control thread as well.
+  return TakeIn();
 }
 
 absl::Status ClientImpl::Leave(Deadline deadline) {

@@ -1,6 +1,7 @@
 // Ranks on two nodes agree on one order, over real sockets. They speak by hand, as a launch queue
 // would.
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <random>
 
@@ -296,6 +297,28 @@ TEST_F(OrderingTest, MembersThatDisagreeOnACommunicatorAreRefused) {
   ranks_[0].NextOf<Ticket>();  // so that the announcement is in
   ranks_[1].Announce(kLocal, {1, 0});
   ExpectRevoked(0, "communicator 1 is known with other members");
+}
+
+// Each order is told once and in its place, whoever reads it.
+TEST_F(OrderingTest, ThreadsThatWaitMayRead) {
+  Begin(OrderingMode::kStrict);
+  std::atomic<bool> reading = true;
+  std::vector<std::thread> readers;
+  for (Rank& rank : ranks_) {
+    for (int i = 0; i < 2; ++i) {
+      readers.emplace_back([&] {
+        while (reading) rank.client->Receive(std::chrono::microseconds(100));
+      });
+    }
+  }
+  constexpr uint64_t kOps = 200;
+  for (uint64_t i = 0; i < kOps; ++i) {
+    for (const Rank& rank : ranks_) rank.IsPresent({kWorld, i});
+    for (Rank& rank : ranks_) EXPECT_EQ(rank.NextOf<Ticket>().op, (OpName{kWorld, i}));
+  }
+  reading = false;
+  for (std::thread& reader : readers) reader.join();
+  Leave();
 }
 
 TEST_F(OrderingTest, AnUnorderedJobTakesNoOrdering) {

@@ -36,6 +36,10 @@ class LaunchGate {
   virtual void HostWaitsForDevice() = 0;
   virtual void HostGoesOn() = 0;
 
+  // The calling thread has nothing to do until an operation is launched, and lends itself for
+  // `patience` at most. False at once when it isn't needed.
+  virtual bool AwaitLaunch(std::chrono::nanoseconds patience) = 0;
+
   // What is known to hold up this job, for the message of a deadline that has passed; else empty.
   virtual std::string Report() = 0;
 };

@@ -37,6 +37,9 @@ class OrderedGate final : public engine::LaunchGate {
     Logger logger;
     // To the node's aggregator. Never blocks, and doesn't call the gate.
     std::function<void(const ordering::Report&)> send;
+    // Waits for what comes from it, for so long at most, and calls OnOrder(). False at once when
+    // another thread does. Null: the caller's threads aren't needed.
+    std::function<bool(std::chrono::nanoseconds)> receive;
     // Ends the view: what waits in it can't go on. Doesn't call the gate.
     std::function<void(const absl::Status&)> abort;
   };
@@ -51,7 +54,7 @@ class OrderedGate final : public engine::LaunchGate {
   // not late.
   void HostsEnd();
 
-  // `send` isn't called any more. Before what it uses ends.
+  // `send` and `receive` aren't called any more. Before what they use ends.
   void Disconnect();
 
   // engine::LaunchGate
@@ -62,6 +65,7 @@ class OrderedGate final : public engine::LaunchGate {
   void HostWaits(const engine::Operation& operation) override;
   void HostWaitsForDevice() override;
   void HostGoesOn() override;
+  bool AwaitLaunch(std::chrono::nanoseconds patience) override;
   std::string Report() override;
 
  private:
@@ -122,6 +126,9 @@ class OrderedGate final : public engine::LaunchGate {
   std::mutex room_mutex_;
   std::condition_variable room_;
   std::atomic<int> room_waiters_{0};
+
+  std::mutex receiving_;     // held by a thread in options_.receive
+  bool may_receive_ = true;  // under receiving_
 
   std::atomic<bool> ticker_sleeps_{false};
   std::mutex ticker_mutex_;

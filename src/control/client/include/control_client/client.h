@@ -48,7 +48,7 @@ struct ViewDescription {
   JobSettings settings;
 };
 
-// Told by the control thread, one call at a time; must not block and must not call the client,
+// Told by the control thread or inside of Receive(), one call at a time; must not block and must not call the client,
 // SendOrdering() apart.
 class ClientEvents {
  public:
@@ -96,6 +96,12 @@ class Client {
   // kMaxOrderingBytes is dropped with a line in the log; when the agent is gone nothing is sent,
   // and OnAgentLost() says so.
   virtual void SendOrdering(std::string payload) = 0;
+
+  // For a thread that waits for a message of the ordering service's: reads in the control thread's
+  // place, which saves its being woken. Waits `patience` at most and tells ClientEvents of what has
+  // come before it returns. False at once when another thread reads or nothing more can come. Any
+  // thread that holds nothing which a handler takes; not beside the client's end.
+  virtual bool Receive(Clock::duration patience) = 0;
 
   // The first of `count` numbers in a row that no other communicator of the view has or will have.
   // From Start() on; any thread but the control thread, which it waits for.
