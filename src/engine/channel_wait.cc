@@ -175,7 +175,10 @@ void Channel::WaitForProgress(Clock::duration patience) {
   // What is left is an operation whose stream hasn't reached it, or that isn't launched.
   const bool unlaunched = head != nullptr && head->reached_told_ && attended() &&
                           !head->launched_.load(std::memory_order_acquire);
-  if (unlaunched && engine_->gate()->AwaitLaunch(std::min(patience, kShortPark))) return;
+  if (unlaunched && !signalled_.load(std::memory_order_seq_cst) &&
+      engine_->gate()->AwaitLaunch(std::min(patience, kShortPark))) {
+    return;
+  }
   std::unique_lock lock(parking_mutex_);
   parked_.fetch_add(1, std::memory_order_seq_cst);
   parking_.wait_for(lock, patience, [&] { return signalled_.load(std::memory_order_seq_cst); });

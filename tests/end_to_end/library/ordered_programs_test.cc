@@ -246,5 +246,16 @@ TEST(AbsentRank, OfAKeyIsNamed) {
   }
 }
 
+// A late rank is no deviation: the schedule is the only term that begins.
+TEST(Certified, OutlivesIrregularPauses) {
+  Subprocess::Options options;
+  options.environment = {
+      {"PHALANX_ORDERING", "adaptive"}, {"PHALANX_DEVICE_SLOTS", "2"}, {"PHALANX_LOG", "info"}};
+  Subprocess run({PHALANX_COMMAND, "run", "-n", "2", "--", ORDERING_WORKER, "pauses"}, options);
+  EXPECT_EQ(run.AwaitExitCode(), 0) << run.error();
+  EXPECT_EQ(Count(run.output(), " completed"), 2) << run.error();
+  EXPECT_EQ(Count(run.error(), "messages sent, 1 schedules and fences"), 2) << run.error();
+}
+
 }  // namespace
 }  // namespace phalanx::testing_support

@@ -1,6 +1,7 @@
 // One rank of a scenario about order: `ordering_worker NAME`. Prints "rank R completed" when every
 // operation has ended well, with right results; else "rank R failed: STATUS" for the first that
 // didn't, or "rank R wrong".
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -98,6 +99,18 @@ void ThreadEnds(Rank& r) {
   for (int i = 0; i < (r.rank() == 1 ? 4 : 5); ++i) {
     r.AllReduce("a", -1);
     r.HostWaits();
+  }
+}
+
+// One order throughout; once it is learned, one rank comes late by 1 to 20 ms, irregularly.
+void Pauses(Rank& r) {
+  for (int i = 0; i < 100; ++i) {
+    r.AllReduce("a", 0);
+    r.AllReduce("b", 1);
+    r.HostWaits();
+    if (i >= 50 && r.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 + i * 7 % 20));
+    }
   }
 }
 
@@ -223,6 +236,7 @@ const phalanx::testing_support::Scenarios& OrderScenarios() {
       {"different_kinds", DifferentKinds},
       {"one_more", OneMore},
       {"thread_ends", ThreadEnds},
+      {"pauses", Pauses},
       {"count_differs", CountDiffers},
       {"after_a_mismatch", AfterAMismatch},
       {"op_differs", OpDiffers},
