@@ -54,8 +54,11 @@ void LaunchQueue::ReportLongPresent() {
     marked_ns_ = now_ns_;
     marked_position_ = run_.launched();
   }
+  const bool early = is_early();
   for (auto& [id, op] : ops_) {
-    if (op.present && now_ns_ - op.present_since_ns >= settings_.report_ns) ReportPresent(&op);
+    const int64_t patience_ns =
+        early && !op.launched ? settings_.report_early_ns : settings_.report_ns;
+    if (op.present && now_ns_ - op.present_since_ns >= patience_ns) ReportPresent(&op);
   }
 }
 

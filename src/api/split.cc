@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<Entry>> Exchange(const CommunicatorState& parent, con
   request.send = reinterpret_cast<const std::byte*>(&mine);
   request.receive = reinterpret_cast<std::byte*>(all.data());
   request.timeout = parent.session().options().operation_timeout;
-  PHX_ASSIGN_OR_RETURN(request.key, parent.channel().LaneOfKey("phalanx.split"));
+  PHX_ASSIGN_OR_RETURN(request.key, parent.channel().LaneOfKey(engine::kSplitKey));
   PHX_RETURN_IF_ERROR(WorkAccess::Make(parent.channel().Issue(request)).Wait());
   return all;
 }

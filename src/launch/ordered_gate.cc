@@ -17,6 +17,8 @@ namespace phalanx::launch {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{10};
+// The same while an operation is early in the schedule.
+constexpr std::chrono::milliseconds kShortTick{1};
 // Idle ticks, so that a loop with short pauses wakes nobody.
 constexpr int kTicksBeforeSleep = 100;
 
@@ -98,6 +100,7 @@ void OrderedGate::Issued(engine::Operation* operation, bool reached) {
   Step(ordering::Issue{mark.id, lane, state.signature, stream, beside, ""});
   if (reached) Step(ordering::Reached{mark.id});
   current_ = nullptr;
+  if (queue_.is_early() && ticker_rests_.load(std::memory_order_relaxed)) WakeTicker();
 }
 
 void OrderedGate::Reached(engine::Operation* operation) {
@@ -300,7 +303,10 @@ OrderedGate::LaneState& OrderedGate::StateOf(engine::Operation* operation, uint3
   }
   *lane = memory - 1;
   LaneState& state = lanes_[*lane];
-  const ordering::Signature signature = engine::SignatureOf(request);
+  ordering::Signature signature = engine::SignatureOf(request);
+  if (request.key != nullptr && request.key->name == engine::kSplitKey) {
+    signature.kind = ordering::OpKind::kSplit;
+  }
   if (state.hash == 0 || signature != state.signature) {
     state.signature = signature;
     state.hash = ordering::HashOf(signature);
@@ -345,7 +351,10 @@ void OrderedGate::Keep(engine::Operation* operation) {
     others_.emplace(id, operation);
   }
   live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (ticker_sleeps_.load(std::memory_order_relaxed)) WakeTicker();
+  if (ticker_sleeps_.load(std::memory_order_relaxed)) {
+    ticker_sleeps_.store(false, std::memory_order_relaxed);
+    WakeTicker();
+  }
 }
 
 void OrderedGate::Forget(engine::Operation* operation) {
@@ -359,8 +368,9 @@ void OrderedGate::Forget(engine::Operation* operation) {
   live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
+// With lock_ held.
 void OrderedGate::WakeTicker() {
-  ticker_sleeps_.store(false, std::memory_order_relaxed);
+  ticker_rests_.store(false, std::memory_order_relaxed);
   {
     const std::lock_guard lock(ticker_mutex_);
     awake_ = true;
@@ -370,20 +380,27 @@ void OrderedGate::WakeTicker() {
 
 void OrderedGate::TickWhileNeeded() {
   int idle_ticks = 0;
+  Clock::duration pause = kTick;
   std::unique_lock parking(ticker_mutex_);
-  while (!wake_.wait_for(parking, kTick, [this] { return stopping_; })) {
+  const auto called = [this] { return stopping_ || awake_; };
+  while (true) {
+    if (idle_ticks < kTicksBeforeSleep) {
+      wake_.wait_for(parking, pause, called);
+    } else {
+      wake_.wait(parking, called);
+    }
+    if (stopping_) return;
+    if (std::exchange(awake_, false)) idle_ticks = 0;
     parking.unlock();
     {
       const std::lock_guard lock(lock_);
       Step(ordering::Tick{});
       idle_ticks = live_ > 0 ? 0 : idle_ticks + 1;
+      pause = queue_.is_early() ? kShortTick : kTick;
       ticker_sleeps_.store(idle_ticks >= kTicksBeforeSleep, std::memory_order_relaxed);
+      ticker_rests_.store(pause == kTick, std::memory_order_relaxed);
     }
     parking.lock();
-    if (idle_ticks < kTicksBeforeSleep) continue;
-    wake_.wait(parking, [this] { return stopping_ || awake_; });
-    awake_ = false;
-    idle_ticks = 0;
   }
 }
 

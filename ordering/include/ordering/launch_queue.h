@@ -81,8 +81,10 @@ using QueueOutput = std::variant<Launch, ToNode, Failed, Explained>;
 struct QueueSettings {
   int rank = 0;
   int slots = 1;  // collectives that the device can hold at once
-  int64_t report_ns =
-      50'000'000;  // certified: an operation that is present for so long is reported
+  // Certified: an operation that is present for so long is reported; sooner if this rank hasn't
+  // even issued what stands before it in the schedule, which a peer's pause doesn't cause.
+  int64_t report_ns = 50'000'000;
+  int64_t report_early_ns = 2'000'000;
   int64_t stall_ns = 100'000'000;  // no progress for so long asks for an explanation
   uint64_t run_ahead = 256;        // soft: see MustWait
 };
@@ -125,6 +127,13 @@ class LaunchQueue {
 
   Term term() const { return term_; }
   bool certified() const { return certified_; }
+  // Something is early: it waits for what stands before it in the schedule and isn't issued yet.
+  // Then Tick should come each millisecond.
+  bool is_early() const {
+    if (!certified_ || unlaunched_ == 0 || !run_.has_entries()) return false;
+    const LaneState& lane = lanes_[run_.next().lane];
+    return lane.cursor == lane.next;
+  }
 
  private:
   struct LaneState {

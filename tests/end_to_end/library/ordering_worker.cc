@@ -106,6 +106,7 @@ void ThreadEnds(Rank& r) {
 void Pauses(Rank& r) {
   for (int i = 0; i < 100; ++i) {
     r.AllReduce("a", 0);
+    r.HostWaits();
     r.AllReduce("b", 1);
     r.HostWaits();
     if (i >= 50 && r.rank() == 0) {

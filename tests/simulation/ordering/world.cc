@@ -25,6 +25,7 @@ World::World(const Program& program, const Options& options)
     settings.rank = rank;
     settings.slots = program.slots;
     settings.report_ns = 30 * kMillisecond;
+    settings.report_early_ns = 5 * kMillisecond;
     settings.stall_ns = 60 * kMillisecond;
     settings.run_ahead = options.run_ahead;
     members_.push_back(std::make_unique<Member>(settings, program.device_wait_holds));

@@ -91,6 +91,22 @@ TEST(LearnerTest, IterationsBeyondTheLimitAreNotFound) {
   EXPECT_FALSE(learner.Find(2).has_value());
 }
 
+TEST(LearnerTest, MakingCommunicatorsIsNoLoop) {
+  Learner learner(100);
+  Schedule::Entry split;
+  split.lane = Lane::Of(CommunicatorId{1});
+  split.signature.kind = OpKind::kSplit;
+  for (uint64_t i = 0; i < 8; ++i) learner.Add(split, i);
+  EXPECT_FALSE(learner.Find(2).has_value());
+  Log log(&learner);
+  log.Add("ab");
+  learner.Add(split, 8);
+  log.Add("ab");
+  const auto schedule = learner.Find(2);
+  ASSERT_TRUE(schedule.has_value());
+  EXPECT_EQ(Letters(*schedule), "ab");
+}
+
 TEST(LearnerTest, ForgetsWhenCleared) {
   Learner learner(100);
   Log log(&learner);

@@ -16,6 +16,9 @@
 
 namespace phalanx::engine {
 
+// What a communicator's splits go by.
+inline constexpr std::string_view kSplitKey = "phalanx.split";
+
 // Operations of one key run one after the other, those of different keys side by side.
 struct KeyedLane {
   KeyedLane(std::string_view key, uint64_t key_hash) : name(key), hash(key_hash) {}

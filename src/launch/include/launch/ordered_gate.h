@@ -131,6 +131,7 @@ class OrderedGate final : public engine::LaunchGate {
   bool may_receive_ = true;  // under receiving_
 
   std::atomic<bool> ticker_sleeps_{false};
+  std::atomic<bool> ticker_rests_{true};  // sleeps, or ticks slowly
   std::mutex ticker_mutex_;
   bool stopping_ = false;  // under ticker_mutex_
   bool awake_ = false;     // the same
