@@ -167,6 +167,7 @@ class PlanRunner::Impl {
   RunContext context_;
   std::byte* scratch_memory_ = nullptr;
   bool running_ = false;
+  uint32_t blocked_ = 0;  // how often
   absl::Status error_;
   size_t budget_ = 0;
   uint32_t oldest_ = 0;  // rounds before it are complete
@@ -218,6 +219,7 @@ absl::Status PlanRunner::Impl::Start(const RunContext& context) {
     scratch_memory_ = bytes[2] == 0 ? nullptr : context_.group->scratch();
   }
   running_ = true;
+  blocked_ = 0;
   oldest_ = 0;
   opened_ = 0;
   if (window_ > 1) std::fill(next_start_.begin(), next_start_.end(), 0);
@@ -266,7 +268,8 @@ absl::StatusOr<PlanRunner::State> PlanRunner::Impl::Advance(size_t budget_bytes)
     return State::kComplete;
   }
   if (moved) return State::kMoved;
-  if (compiled_.uses_group) {
+  // Most waits are short, and a look at the members would lengthen them.
+  if (compiled_.uses_group && blocked_++ > 0) {
     if (absl::Status same = context_.group->CheckMembers(); !same.ok()) {
       Cancel();
       error_ = std::move(same);

@@ -157,6 +157,21 @@ TEST(PlanRunner, RunsAgainAndAgainWithoutAllocating) {
   }
 }
 
+TEST(PlanRunner, FindsThatWhoItWaitsForMeansAnotherOperation) {
+  ReadyGroup group(4);
+  group.late_peer = 2;
+  group.differs = true;
+  Buffers buffers(100);
+  PlanRunner runner(AllReducePlan(0, 4, true, 100), nullptr);
+  ASSERT_TRUE(runner.Start(buffers.Context(&group)).ok());
+  EXPECT_EQ(MustAdvance(&runner), State::kMoved);
+  EXPECT_EQ(MustAdvance(&runner), State::kBlocked);  // a short wait isn't lengthened
+  const absl::StatusOr<State> state = runner.Advance(1 << 20);
+  EXPECT_EQ(state.status().code(), absl::StatusCode::kInvalidArgument) << state.status();
+  EXPECT_EQ(group.withdrawals, 1);
+  EXPECT_TRUE(runner.idle());
+}
+
 TEST(PlanRunner, SaysWhomItWaitsFor) {
   ReadyGroup group(4);
   Buffers buffers(100);
