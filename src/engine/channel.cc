@@ -396,8 +396,10 @@ void Channel::Finish(Operation* operation, absl::Status status) {
     plans_->Release({operation->plan_, operation->runner_});
   }
   if (operation->mark_.lane != nullptr) engine_->gate()->Ended(operation);
-  operation->Finish(std::move(status));
+  // First: a stream that waits for the operation may be all that a thread waits for before it
+  // closes the session.
   pending_.fetch_sub(1, std::memory_order_seq_cst);
+  operation->Finish(std::move(status));
   // Only the token's holder writes it.
   completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (parked_.load(std::memory_order_seq_cst) > 0) WakeParked();
