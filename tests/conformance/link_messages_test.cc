@@ -311,6 +311,10 @@ TEST_F(LinkMessages, SpacesAreApart) {
     ASSERT_TRUE(Drive(both(), [&] { return message.transfer.done(); }));
     EXPECT_TRUE(HasPattern(message.span(), space));
   }
+  ASSERT_TRUE(Drive(both(), [&] {
+    return std::all_of(sent.begin(), sent.end(),
+                       [](const Message& message) { return message.transfer.done(); });
+  }));
 }
 
 }  // namespace
