@@ -21,7 +21,7 @@ inline constexpr int kWordCount = spi::kMaxSignals + 1;
 // Operations whose descriptor and staged bytes exist at once. The slot of operation s is written
 // again by operation s + kOperationSlots, once every peer has entered s + 1.
 inline constexpr uint32_t kOperationSlots = 4;
-// Operations whose check is shown beside the signals.
+// Operations whose check is shown to members that wait.
 inline constexpr uint32_t kShownChecks = 2;
 // Chunks of one region that exist at once when private memory has to be copied for readers.
 inline constexpr uint32_t kWindowChunks = 4;
@@ -94,9 +94,6 @@ inline uint64_t WindowKey(uint32_t absolute_round) { return uint64_t{absolute_ro
 struct GroupBlock {
   // Polled by peers, written at every signal.
   alignas(64) std::atomic<uint32_t> words[kWordCount];
-  // Beside them, so that they cost no line of their own: what the owner's last operations are, by
-  // number modulo the size; number << 32 | check.
-  std::atomic<uint64_t> checks[kShownChecks];
   // Read by peers at every signal of theirs, written when the owner goes to sleep: which peer's
   // word it sleeps on (ParkedOn), or 0.
   alignas(64) std::atomic<uint32_t> parked;
@@ -104,6 +101,9 @@ struct GroupBlock {
   std::atomic<uint32_t> withdrawn;
   // Unique to this block while its group lives, 0 afterwards.
   alignas(64) std::atomic<uint64_t> life;
+  // What the owner's last operations are, by number modulo the size: number << 32 | check. Not
+  // beside the words: whoever polls those would take the line away between our stores.
+  std::atomic<uint64_t> checks[kShownChecks];
   alignas(64) OperationSlot slots[kOperationSlots];
   WindowChunk windows[kRegionCount][kWindowChunks];
 };
@@ -111,8 +111,6 @@ struct GroupBlock {
 inline uint32_t ParkedOn(int peer, int word) {
   return static_cast<uint32_t>(word) << 24 | static_cast<uint32_t>(peer + 1);
 }
-
-static_assert(offsetof(GroupBlock, checks) + sizeof(GroupBlock::checks) <= 64);
 
 // What PrepareGroup() hands to the other members.
 struct PreparedBlock {
