@@ -11,9 +11,9 @@ namespace {
 
 // The cores have one thread, so a sanitizer learns little from more seeds.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeedsOfPart = 500;
+constexpr uint64_t kSeedsOfPart = 250;
 #else
-constexpr uint64_t kSeedsOfPart = 10'000;
+constexpr uint64_t kSeedsOfPart = 5'000;
 #endif
 
 class SeedsTest : public testing::TestWithParam<uint64_t> {};
@@ -38,7 +38,7 @@ TEST_P(SeedsTest, LosesNothingThatWasCommittedAndMixesNothing) {
   std::printf("%s\n", Describe(tally).c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, SeedsTest, testing::Range<uint64_t>(0, 2));
+INSTANTIATE_TEST_SUITE_P(Parts, SeedsTest, testing::Range<uint64_t>(0, 4));
 
 }  // namespace
 }  // namespace phalanx::checkpoint::simulation
