@@ -147,7 +147,7 @@ class Reader {
     to->lane = below.lane;
     to->below = below.sequence;
     if (from.beyond() != nullptr) {
-      PHX_RETURN_IF_ERROR(Spend(from.beyond()->size()));
+      PHX_RETURN_IF_ERROR(CheckList(*from.beyond()));
       to->beyond.assign(from.beyond()->begin(), from.beyond()->end());
       if (!std::is_sorted(to->beyond.begin(), to->beyond.end())) {
         return Malformed("operations that aren't in order");
@@ -253,6 +253,14 @@ class Reader {
       return Malformed("a misplaced list");
     }
     return Spend(structs.size());
+  }
+
+  absl::Status CheckList(const flatbuffers::Vector<uint64_t>& numbers) {
+    const auto place = reinterpret_cast<uintptr_t>(numbers.Data());
+    if (numbers.size() > 0 && place % alignof(uint64_t) != 0) {
+      return Malformed("a misplaced list");
+    }
+    return Spend(numbers.size());
   }
 
   template <typename From, typename To>

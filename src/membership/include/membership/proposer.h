@@ -47,7 +47,7 @@ struct Outcome {
                  // happened, or happen yet. `record`, if there is one, is committed and newer than
                  // what was expected; otherwise read again and look
     kRefused,    // nothing was changed: a replacement begun while one is under way, or finished
-               // without one. `record` is the present one
+                 // without one. `record` is the present one
   };
   Kind kind = Kind::kUnknown;
   RecordPtr record;

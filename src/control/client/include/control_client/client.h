@@ -48,8 +48,8 @@ struct ViewDescription {
   JobSettings settings;
 };
 
-// Told by the control thread or inside of Receive(), one call at a time; must not block and must not call the client,
-// SendOrdering() apart.
+// Told by the control thread or inside of Receive(), one call at a time; must not block and must
+// not call the client, SendOrdering() apart.
 class ClientEvents {
  public:
   virtual ~ClientEvents() = default;
