@@ -64,6 +64,7 @@ class Placer {
     }
     std::sort(turns.begin(), turns.end());
     std::vector<size_t> order;
+    order.reserve(turns.size());
     for (const auto& [turn, machine, rank] : turns) order.push_back(rank);
     return order;
   }
