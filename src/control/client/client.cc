@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
@@ -66,6 +67,7 @@ class ClientImpl final : public Client {
   // Takes in all that has come; with reading_ held. False once nothing more can come.
   bool TakeIn();
   void Handle(const Message& message);
+  bool AwaitMessage(Clock::duration patience);
   // Waits until there is something to read; false when the thread is to end.
   bool AwaitReadable();
   void Wake();
@@ -84,11 +86,12 @@ class ClientImpl final : public Client {
   std::vector<std::pair<int, Fd>> segments_;  // by rank, as they came
   std::vector<int> segment_fds_;
 
-  // Held by whoever reads from the connection, and covers the next three.
+  // Held by whoever reads from the connection, and covers the next four.
   std::mutex reading_;
   ClientEvents* events_ = nullptr;
   bool revoked_ = false;
   bool all_left_ = false;
+  bool looking_pays_ = true;
   std::atomic<uint64_t> reads_by_others_{0};  // than the control thread
   uint64_t reads_seen_ = 0;                   // the control thread's
 
@@ -307,15 +310,30 @@ void ClientImpl::Handle(const Message& message) {
   if (revoked_) events_->OnRevoked(*end);
 }
 
+// An answer is on its way most times, and waking a core that sleeps takes longer than the answer.
+// So we look for it for a moment, as long as that was of use the last time.
+bool ClientImpl::AwaitMessage(Clock::duration patience) {
+  constexpr Clock::duration kLook = std::chrono::microseconds(50);
+  pollfd waited{connection_.fd(), POLLIN, 0};
+  if (looking_pays_) {
+    const Deadline end = Deadline::After(std::min(patience, kLook));
+    while (!end.Passed(Clock::now())) {
+      if (::poll(&waited, 1, 0) > 0) return true;
+      std::this_thread::yield();  // the agent may need the core
+    }
+  }
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
+  constexpr int64_t kSecond = 1'000'000'000;
+  const timespec timeout{ns / kSecond, ns % kSecond};
+  looking_pays_ = ::ppoll(&waited, 1, &timeout, nullptr) > 0;
+  return looking_pays_;
+}
+
 bool ClientImpl::Receive(Clock::duration patience) {
   const std::unique_lock lock(reading_, std::try_to_lock);
   if (!lock.owns_lock() || events_ == nullptr || all_left_) return false;
   reads_by_others_.fetch_add(1, std::memory_order_relaxed);
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
-  constexpr int64_t kSecond = 1'000'000'000;
-  const timespec timeout{ns / kSecond, ns % kSecond};
-  pollfd waited{connection_.fd(), POLLIN, 0};
-  if (::ppoll(&waited, 1, &timeout, nullptr) <= 0) return true;
+  if (!AwaitMessage(patience)) return true;
   // What ends the connection wakes the control thread as well.
   return TakeIn();
 }
