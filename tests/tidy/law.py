@@ -34,6 +34,7 @@ ROOMS = {
     "src/control": {"control_*", "membership", "ordering", "ordering_json", "ordering_wire",
                     "checkpoint"},
     "checkpoint": {"checkpoint"},
+    "checkpoint/digest": {"checkpoint", "checkpoint_digest"},
     # The composition root: the one room that names concrete transports.
     "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
                 "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
@@ -85,6 +86,7 @@ VENDORS = {
     "hwy/*": ["stress/benchmarks"],
     "hwloc.h": ["src/topology"],
     "isa-l*": ["checkpoint"],
+    "xxhash.h": ["checkpoint"],
     "spdlog/*": ["src/base", "src/control", "tools"],
     "CLI/*": ["tools", "stress", "examples"],
     "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator"],
