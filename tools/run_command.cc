@@ -27,12 +27,13 @@ constexpr char kFooter[] =
     R"(Each process gets its place in PHALANX_RANK, PHALANX_WORLD_SIZE, PHALANX_LOCAL_RANK and
 PHALANX_LOCAL_WORLD_SIZE (and in RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE). Its lines come
 out as `[rank] line`, standard error stays standard error. Rank 0 reads our standard input unless
-that is a terminal; the others read nothing. A program name without a slash is looked for in PATH,
+that is a terminal; the others read nothing. Lines of a spare come out as `[spare 0] line`. A program name without a slash is looked for in PATH,
 then beside phalanx.
 
 Signals (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT) are passed on. After
 the first one that ends the job, the processes have the grace period to end; then, or at a second
-such signal, they are killed. When a process fails, the others are ended in the same way.
+such signal, they are killed. When a process fails, the others are ended in the same way, unless a
+spare takes its place.
 
 With --nodes an agent on each host starts that host's ranks, which are consecutive; they start in
 our working folder, get our PHALANX_ variables and what -x names, and read nothing. Hosts other than
@@ -43,11 +44,13 @@ that killed it. 127: no such program, 126: not executable, 2: wrong options, 1: 
 
 Examples:
   phalanx run -n 4 -- train
+  phalanx run -n 4 --spares 1 -- train
   phalanx run -n 8 python3 train.py --epochs 3
   phalanx run --nodes node1:4,node2:4 -- ./train)";
 
 struct RunOptions {
   int ranks = 0;
+  int spares = 0;
   bool label = true;
   bool no_label = false;
   int grace_ms = 5000;
@@ -102,6 +105,13 @@ void AddOptions(CLI::App& command, RunOptions* options) {
           "-n,--ranks", options->ranks,
           "How many processes to start (also -np); default: one for each core, or slot of --nodes")
       ->check(CLI::Range(1, 65536))
+      ->type_name("N");
+  command
+      .add_option("--spares", options->spares,
+                  "How many processes more to start that wait to take a lost one's place; the "
+                  "program must use Session::Run")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str()
       ->type_name("N");
   command.add_flag("--no-label", options->no_label,
                    "Pass lines on without the `[rank] ` before them");
@@ -224,6 +234,8 @@ int RunCommand(const std::vector<std::string>& arguments) {
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
   assignment.label = !options.no_label;
+  assignment.spares = options.spares;
+  assignment.replaces = options.spares > 0;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
   if (!options.nodes.empty() || !options.host_file.empty()) {
     return RunOnNodes(options, std::move(assignment));

@@ -26,6 +26,10 @@ class Network {
   // Moves the weights against `gradient`.
   void Update(absl::Span<const float> gradient, float learning_rate, float momentum);
 
+  // All that training changes, for whoever saves it.
+  absl::Span<float> weights() { return absl::MakeSpan(weights_); }
+  absl::Span<float> velocity() { return absl::MakeSpan(velocity_); }
+
   int Classify(const Digit& digit) const;
   // 64-bit FNV-1a over the weights' bytes.
   uint64_t Digest() const;

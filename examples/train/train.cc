@@ -1,8 +1,9 @@
 // Trains a small network on handwritten digits, data-parallel: every rank computes the gradient of
 // its part of each batch, an all-reduce averages them, and every rank makes the same update. At the
-// end all ranks have the same weights, bit for bit, and the same ones from run to run.
+// end all ranks have the same weights, bit for bit, and the same ones from run to run, also when a
+// rank was lost meanwhile and a spare took its place.
 //
-//   phalanx run -n 4 -- train [--epochs N] [--batch N] [--data FILE]
+//   phalanx run -n 4 --spares 1 -- train [--epochs N] [--batch N] [--data FILE]
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -25,6 +26,7 @@ namespace {
 constexpr size_t kTestEvery = 6;  // each sixth digit is kept for the test; the rest is trained on
 constexpr float kMomentum = 0.9f;
 constexpr float kLearningRate = 0.1f;
+constexpr uint32_t kShuffleSeed = 2;
 
 struct Settings {
   int epochs = 20;
@@ -63,63 +65,83 @@ void Shuffle(std::mt19937& random, std::vector<int>* order) {
 
 class Trainer {
  public:
-  Trainer(const Settings& settings, const std::vector<Digit>& digits, phalanx::View& view)
-      : settings_(settings), view_(view) {
+  Trainer(const Settings& settings, const std::vector<Digit>& digits) : settings_(settings) {
     for (size_t i = 0; i < digits.size(); ++i) {
       (i % kTestEvery == kTestEvery - 1 ? test_ : training_).push_back(digits[i]);
     }
     order_.resize(training_.size());
-    std::iota(order_.begin(), order_.end(), 0);
   }
 
-  absl::Status Run(phalanx::Buffer& gradients) {
+  // Trains from the step that the state was restored to up to the end.
+  absl::Status Run(phalanx::View& view, phalanx::Buffer& gradients) {
     gradient_ = absl::MakeSpan(gradients.as<float>(), Network::kWeights);
-    std::mt19937 random(2);
-    for (int epoch = 1; epoch <= settings_.epochs; ++epoch) {
-      Shuffle(random, &order_);
-      double loss = 0;
-      for (size_t start = 0; start < order_.size(); start += BatchSize()) {
-        if (const absl::Status status = Step(start, &loss); !status.ok()) return status;
-      }
-      if (const absl::Status status = Report(epoch, loss); !status.ok()) return status;
+    const phalanx::StateRegion state[] = {
+        {"weights", network_.weights().data(), network_.weights().size() * sizeof(float)},
+        {"velocity", network_.velocity().data(), network_.velocity().size() * sizeof(float)},
+        {"loss", &loss_, sizeof(loss_)}};
+    const auto first = view.Restore(state);
+    if (!first.ok()) return first.status();
+    epoch_ = 0;
+    for (int64_t step = *first; step < settings_.epochs * StepsPerEpoch(); ++step) {
+      if (const absl::Status status = Step(view, step); !status.ok()) return status;
     }
-    std::printf("rank %d  weights %s\n", view_.rank(),
-                absl::StrFormat("%016x", network_.Digest()).c_str());
     return absl::OkStatus();
+  }
+
+  void PrintWeights(int rank) const {
+    std::printf("rank %d  weights %s\n", rank, absl::StrFormat("%016x", network_.Digest()).c_str());
   }
 
  private:
   size_t BatchSize() const { return static_cast<size_t>(settings_.batch); }
+  int64_t StepsPerEpoch() const {
+    return static_cast<int64_t>((training_.size() + BatchSize() - 1) / BatchSize());
+  }
 
-  // One batch from `start` on: every rank takes each size()-th digit of it.
-  absl::Status Step(size_t start, double* loss) {
+  // Each epoch goes through the digits in another order, which depends on nothing but its number.
+  void GoToEpoch(int epoch) {
+    if (epoch == epoch_) return;
+    if (epoch < epoch_ || epoch_ == 0) {
+      std::iota(order_.begin(), order_.end(), 0);
+      random_.seed(kShuffleSeed);
+      epoch_ = 0;
+    }
+    for (; epoch_ < epoch; ++epoch_) Shuffle(random_, &order_);
+  }
+
+  // One batch: every rank takes each size()-th digit of it.
+  absl::Status Step(phalanx::View& view, int64_t step) {
+    const int64_t within_epoch = step % StepsPerEpoch();
+    GoToEpoch(static_cast<int>(step / StepsPerEpoch()) + 1);
+    if (within_epoch == 0) loss_ = 0;
+    const size_t start = static_cast<size_t>(within_epoch) * BatchSize();
     const size_t end = std::min(start + BatchSize(), order_.size());
     std::fill(gradient_.begin(), gradient_.end(), 0.0f);
-    for (size_t i = start + static_cast<size_t>(view_.rank()); i < end;
-         i += static_cast<size_t>(view_.size())) {
-      *loss += network_.AddGradient(training_[static_cast<size_t>(order_[i])], gradient_);
+    for (size_t i = start + static_cast<size_t>(view.rank()); i < end;
+         i += static_cast<size_t>(view.size())) {
+      loss_ += network_.AddGradient(training_[static_cast<size_t>(order_[i])], gradient_);
     }
-    const absl::Status status = view_.world()
+    const absl::Status status = view.world()
                                     .AllReduce(gradient_.data(), gradient_.data(), gradient_.size(),
                                                phalanx::DataType::kFloat32, phalanx::ReduceOp::kSum)
                                     .Wait();
     if (!status.ok()) return status;
     network_.Update(gradient_, kLearningRate / static_cast<float>(end - start), kMomentum);
-    return absl::OkStatus();
+    return end == order_.size() ? Report(view) : absl::OkStatus();
   }
 
-  absl::Status Report(int epoch, double loss) {
-    double totals[2] = {loss, 0};
-    for (size_t i = static_cast<size_t>(view_.rank()); i < test_.size();
-         i += static_cast<size_t>(view_.size())) {
+  absl::Status Report(phalanx::View& view) {
+    double totals[2] = {loss_, 0};
+    for (size_t i = static_cast<size_t>(view.rank()); i < test_.size();
+         i += static_cast<size_t>(view.size())) {
       totals[1] += network_.Classify(test_[i]) == test_[i].label;
     }
     const absl::Status status =
-        view_.world()
+        view.world()
             .AllReduce(totals, totals, 2, phalanx::DataType::kFloat64, phalanx::ReduceOp::kSum)
             .Wait();
-    if (!status.ok() || view_.rank() != 0) return status;
-    std::printf("epoch %2d  loss %.4f  test accuracy %.2f %%\n", epoch,
+    if (!status.ok() || view.rank() != 0) return status;
+    std::printf("epoch %2d  loss %.4f  test accuracy %.2f %%\n", epoch_,
                 totals[0] / static_cast<double>(training_.size()),
                 100.0 * totals[1] / static_cast<double>(test_.size()));
     std::fflush(stdout);
@@ -127,11 +149,13 @@ class Trainer {
   }
 
   const Settings settings_;
-  phalanx::View& view_;
   std::vector<Digit> training_;
   std::vector<Digit> test_;
-  std::vector<int> order_;
+  std::vector<int> order_;  // of the digits in epoch_
+  int epoch_ = 0;
+  std::mt19937 random_;
   Network network_{1};
+  double loss_ = 0;  // of this rank's digits in epoch_
   absl::Span<float> gradient_;
 };
 
@@ -148,10 +172,14 @@ absl::Status Run(int argc, char** argv) {
 
   auto session = phalanx::Session::Join(*options);
   if (!session.ok()) return session.status();
-  auto gradients = (*session)->Allocate(Network::kWeights * sizeof(float));
-  if (!gradients.ok()) return gradients.status();
-  Trainer trainer(*settings, *digits, (*session)->view());
-  if (const absl::Status status = trainer.Run(*gradients); !status.ok()) return status;
+  Trainer trainer(*settings, *digits);
+  const absl::Status trained = (*session)->Run([&](phalanx::View& view) -> absl::Status {
+    auto gradients = (*session)->Allocate(Network::kWeights * sizeof(float));
+    return gradients.ok() ? trainer.Run(view, *gradients) : gradients.status();
+  });
+  if (!trained.ok()) return trained;
+  const int rank = (*session)->view().rank();
+  if (rank >= 0) trainer.PrintWeights(rank);
   return (*session)->Close();
 }
 

@@ -29,6 +29,10 @@ struct PHALANX_EXPORT Options {
   // local forms). When they are all, no network transport is opened. 0: not known.
   int local_world_size = 0;
 
+  // Waits in Session::Run() for a rank that is lost, and takes its place; has no rank until then.
+  // PHALANX_SPARE, set by `phalanx run --spares`.
+  bool spare = false;
+
   // How the job is found: the first of these that is given.
   std::string agent;      // PHALANX_AGENT, set by `phalanx run`
   std::string unique_id;  // PHALANX_UNIQUE_ID; from Session::CreateUniqueId()

@@ -12,6 +12,7 @@
 #include "phalanx/memory.h"
 #include "phalanx/options.h"
 #include "phalanx/session.h"
+#include "phalanx/state.h"
 #include "phalanx/stream.h"
 #include "phalanx/types.h"
 #include "phalanx/work.h"

@@ -5,38 +5,53 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "phalanx/communicator.h"
 #include "phalanx/export.h"
 #include "phalanx/memory.h"
 #include "phalanx/options.h"
+#include "phalanx/state.h"
 #include "phalanx/stream.h"
 
 namespace phalanx {
 namespace api {
+class FirstState;
 class SessionState;
 }  // namespace api
 
 // The numbered map from ranks to processes, and the communicator of all of them. Belongs to its
-// session.
+// session. When a rank is lost the view is over: its communicators' operations fail from then on.
 class PHALANX_EXPORT View {
  public:
   uint64_t epoch() const { return epoch_; }
-  int rank() const { return world_->rank(); }
-  int size() const { return world_->size(); }
+  // -1 and 0 in a spare that has no place yet.
+  int rank() const { return world_ == nullptr ? -1 : world_->rank(); }
+  int size() const { return world_ == nullptr ? 0 : world_->size(); }
   // This rank's number among, and the number of, the ranks of its node.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
+  // Not in a spare that has no place yet.
   Communicator& world() { return *world_; }
+
+  // Inside of Session::Run(): puts the regions into the state that all ranks go on from, and
+  // returns the step that comes next. As nothing is saved during a run yet, that is what this
+  // rank's first Restore() found, and step 0: after a loss the run begins anew.
+  //   INVALID_ARGUMENT  two regions of one name, or others than in this rank's first Restore(); no
+  //                     region was changed
+  absl::StatusOr<int64_t> Restore(absl::Span<const StateRegion> regions);
 
  private:
   friend class Session;
-  View() = default;
+  View();
+  ~View();
 
+  const std::unique_ptr<api::FirstState> first_state_;
   uint64_t epoch_ = 0;
   int local_rank_ = 0;
   int local_size_ = 1;
@@ -62,7 +77,21 @@ class PHALANX_EXPORT Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // Of a spare: without a place until Run() has one for it.
   View& view();
+
+  // Runs `body`, and again in a new view whenever a rank is lost and there is a spare to take its
+  // place: the body's operations fail then, and it is to return. A spare waits in here, for as long
+  // as the job runs, and runs the body from the view on in which it takes part. Returns OK once the
+  // body has come to its end on every rank, on spares that weren't needed too; otherwise
+  //   the body's error     no rank was lost (waits 2 s for word of it after UNAVAILABLE or ABORTED)
+  //   UNAVAILABLE          a rank was lost, and there was no spare or it couldn't be replaced
+  //   DEADLINE_EXCEEDED    ranks that didn't come back within options.join_timeout, or didn't end
+  //                        within options.operation_timeout
+  // On one thread at a time, and with no other call on this session meanwhile but those of the
+  // body. References to the view's communicator and communicators split from it are of no use after
+  // the body has returned; buffers and streams stay.
+  absl::Status Run(const std::function<absl::Status(View& view)>& body);
 
   // Memory for buffers that travel fastest between the ranks of a node. RESOURCE_EXHAUSTED, with
   // nothing taken, when the machine or the limit hasn't that much.
@@ -82,6 +111,8 @@ class PHALANX_EXPORT Session {
 
  private:
   explicit Session(std::shared_ptr<api::SessionState> state);
+  absl::Status OpenView();
+  absl::Status BeginNextView();
 
   std::shared_ptr<api::SessionState> state_;
   View view_;

@@ -105,6 +105,7 @@ const std::vector<Entry>& Entries() {
       {"LOCAL_WORLD_SIZE",
        [](Options& o, const std::string& t) { return ParseInt(t, &o.local_world_size); },
        {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}},
+      {"SPARE", [](Options& o, const std::string& t) { return ParseBool(t, &o.spare); }, {}},
       {"AGENT", SetText<&Options::agent>, {}},
       {"SUPERVISED",
        [](Options& o, const std::string& t) { return ParseBool(t, &o.supervised); },
@@ -196,6 +197,8 @@ absl::StatusOr<Options> Options::FromEnvironment(
       break;
     }
   }
+  // Whatever started us may have numbered all its processes.
+  if (options.spare) options.rank = -1;
   return options;
 }
 
@@ -240,6 +243,10 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " isn't a rank of a job of ",
                                                    world_size, ": ranks are 0 to ",
                                                    world_size - 1));
+  }
+  if (spare && rank >= 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a spare has no rank, but rank ", rank,
+                                                   " is given; leave out one of the two"));
   }
   if (device_slots < 0 || device_slots > control::kMaxDeviceSlots) {
     return absl::InvalidArgumentError(absl::StrCat("PHALANX_DEVICE_SLOTS is ", device_slots,

@@ -6,27 +6,80 @@
 #include "base/status_macros.h"
 #include "communicator_state.h"
 #include "control_bootstrap/bootstrap.h"
+#include "first_state.h"
 #include "placement.h"
 #include "session_state.h"
 
 namespace phalanx {
+namespace {
+
+// An operation may fail because of a loss before we are told of it.
+constexpr auto kWordOfLoss = std::chrono::seconds(2);
+
+bool MayComeOfLoss(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+}  // namespace
+
+View::View() : first_state_(std::make_unique<api::FirstState>()) {}
+View::~View() = default;
+
+absl::StatusOr<int64_t> View::Restore(absl::Span<const StateRegion> regions) {
+  PHX_RETURN_IF_ERROR(first_state_->KeepOrRestore(regions));
+  return 0;
+}
 
 Session::Session(std::shared_ptr<api::SessionState> state) : state_(std::move(state)) {}
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
   PHX_ASSIGN_OR_RETURN(std::shared_ptr<api::SessionState> state, api::SessionState::Join(options));
-  PHX_ASSIGN_OR_RETURN(std::shared_ptr<engine::Channel> world, state->OpenWorld());
-  auto session = std::unique_ptr<Session>(new Session(state));
-  View& view = session->view_;
-  view.epoch_ = state->view().epoch.value;
-  view.local_size_ = static_cast<int>(state->node_ranks().size());
-  view.local_rank_ = static_cast<int>(
-      std::find(state->node_ranks().begin(), state->node_ranks().end(), state->rank()) -
-      state->node_ranks().begin());
-  api::StartApart(view.local_rank_, view.local_size_);
-  view.world_ = std::make_unique<Communicator>(
-      std::make_shared<api::CommunicatorState>(state, std::move(world)));
+  auto session = std::unique_ptr<Session>(new Session(std::move(state)));
+  if (!options.spare) {
+    PHX_RETURN_IF_ERROR(session->OpenView());
+    api::StartApart(session->view_.local_rank_, session->view_.local_size_);
+  }
   return session;
+}
+
+absl::Status Session::OpenView() {
+  PHX_ASSIGN_OR_RETURN(std::shared_ptr<engine::Channel> world, state_->OpenWorld());
+  view_.epoch_ = state_->view().epoch.value;
+  const std::vector<int>& ranks = state_->node_ranks();
+  view_.local_size_ = static_cast<int>(ranks.size());
+  view_.local_rank_ =
+      static_cast<int>(std::find(ranks.begin(), ranks.end(), state_->rank()) - ranks.begin());
+  view_.world_ = std::make_unique<Communicator>(
+      std::make_shared<api::CommunicatorState>(state_, std::move(world)));
+  return absl::OkStatus();
+}
+
+absl::Status Session::BeginNextView() {
+  view_.world_.reset();
+  PHX_ASSIGN_OR_RETURN(state_, api::SessionState::Return(*state_));
+  return OpenView();
+}
+
+absl::Status Session::Run(const std::function<absl::Status(View& view)>& body) {
+  if (!state_->has_place()) {
+    const absl::Status place = state_->AwaitPlace();
+    if (absl::IsCancelled(place)) return absl::OkStatus();
+    PHX_RETURN_IF_ERROR(place);
+    PHX_RETURN_IF_ERROR(OpenView());
+  }
+  while (true) {
+    control::Client& client = state_->client();
+    client.SayRecoverable();
+    absl::Status result = body(view_);
+    if (result.ok()) {
+      result = client.Finish(Deadline::After(state_->options().operation_timeout));
+      if (result.ok()) return result;
+    } else if (MayComeOfLoss(result)) {
+      client.AwaitRevocation(Deadline::After(kWordOfLoss));
+    }
+    if (!client.goes_on()) return result;
+    PHX_RETURN_IF_ERROR(BeginNextView());
+  }
 }
 
 absl::StatusOr<std::string> Session::CreateUniqueId(const Options& options) {

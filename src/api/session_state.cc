@@ -21,6 +21,8 @@ constexpr char kWorldGroup[] = "world_group";
 // How long a session that ends in disorder waits for its operations to let go of their buffers.
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
 constexpr auto kCloseTimeout = std::chrono::seconds(30);
+// For what a view that has ended still has to say to those who are there.
+constexpr auto kFarewell = std::chrono::milliseconds(100);
 
 Incarnation RandomIncarnation() {
   std::random_device random;
@@ -51,93 +53,126 @@ LogSeverity LeastSeverity(const std::string& name) {
 
 }  // namespace
 
-SessionState::SessionState(Options options, Logger logger)
-    : options_(std::move(options)), logger_(std::move(logger)), device_(device::OpenHostDevice()) {}
+SessionState::SessionState(std::shared_ptr<Participant> participant)
+    : participant_(std::move(participant)) {}
 
 SessionState::~SessionState() {
   if (ordered_gate_ != nullptr) ordered_gate_->Disconnect();
-  client_.reset();  // its thread tells us of the view's end
+  if (participant_->client != nullptr) participant_->client->Detach(this);
 }
 
 absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Join(const Options& options) {
   PHX_RETURN_IF_ERROR(options.Validate());
-  const std::string label = options.rank >= 0 ? absl::StrCat("rank ", options.rank) : "";
-  auto state = std::shared_ptr<SessionState>(
-      new SessionState(options, Logger::ToStderr(label, LeastSeverity(options.log))));
+  const std::string label = options.spare       ? "spare"
+                            : options.rank >= 0 ? absl::StrCat("rank ", options.rank)
+                                                : "";
+  auto participant = std::make_shared<Participant>(
+      Participant{options, Logger::ToStderr(label, LeastSeverity(options.log)), RandomIncarnation(),
+                  device::OpenHostDevice(), FoundAgent{}, nullptr});
+  auto state = std::shared_ptr<SessionState>(new SessionState(std::move(participant)));
   PHX_RETURN_IF_ERROR(state->Connect(Deadline::After(options.join_timeout)));
-  PHX_RETURN_IF_ERROR(state->BuildEngine());
   return state;
 }
 
-absl::Status SessionState::Connect(Deadline deadline) {
-  const Incarnation incarnation = RandomIncarnation();
-  const bool one_node = options_.local_world_size == options_.world_size;
-  PHX_ASSIGN_OR_RETURN(transports_, Transports::Open(options_, incarnation, one_node, logger_));
-  PHX_ASSIGN_OR_RETURN(agent_, FindAgent(options_, deadline));
-  PHX_ASSIGN_OR_RETURN(client_, control::Client::Connect(agent_.socket, logger_, deadline));
+absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Return(SessionState& last) {
+  if (!last.Retire()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("operations of rank ", last.rank(), " don't end although its view is over"));
+  }
+  auto state = std::shared_ptr<SessionState>(new SessionState(last.participant_));
+  PHX_ASSIGN_OR_RETURN(const control::JoinRequest request, state->Prepare());
+  const Deadline deadline = Deadline::After(state->options().join_timeout);
+  PHX_ASSIGN_OR_RETURN(control::ViewDescription view, state->client().Return(request, deadline));
+  PHX_RETURN_IF_ERROR(state->Enter(std::move(view)));
+  return state;
+}
 
+// What the others need to reach this process in the view to come.
+absl::StatusOr<control::JoinRequest> SessionState::Prepare() {
+  const bool one_node = options().local_world_size == options().world_size;
+  PHX_ASSIGN_OR_RETURN(transports_,
+                       Transports::Open(options(), participant_->incarnation, one_node, logger()));
   control::JoinRequest request;
-  request.rank = options_.rank;
-  request.world_size = options_.world_size;
-  request.incarnation = incarnation;
+  request.rank = options().rank;
+  request.world_size = options().world_size;
+  request.incarnation = participant_->incarnation;
   request.addresses = transports_->Addresses();
   request.segment_fd = domain().segment_fd();
-  request.settings = SettingsOf(options_);
+  request.settings = SettingsOf(options());
   if (transports_->shares_memory()) {
     PHX_ASSIGN_OR_RETURN(request.addresses[kWorldGroup],
-                         domain().PrepareGroup(options_.world_size));
+                         domain().PrepareGroup(options().world_size));
   }
+  return request;
+}
+
+absl::Status SessionState::Connect(Deadline deadline) {
+  PHX_ASSIGN_OR_RETURN(const control::JoinRequest request, Prepare());
+  PHX_ASSIGN_OR_RETURN(participant_->agent, FindAgent(options(), deadline));
+  PHX_ASSIGN_OR_RETURN(participant_->client,
+                       control::Client::Connect(participant_->agent.socket, logger(), deadline));
+  if (options().spare) return client().JoinAsSpare(request, deadline);
   // Only when somebody is late enough for a person to ask.
   const Deadline soon = Deadline::After(std::chrono::seconds(1));
   const auto progress = [&](const std::string& line) {
-    if (soon.Passed(Clock::now())) logger_.Warning(line);
+    if (soon.Passed(Clock::now())) logger().Warning(line);
   };
-  PHX_ASSIGN_OR_RETURN(view_, client_->Join(request, progress, deadline));
+  PHX_ASSIGN_OR_RETURN(control::ViewDescription view, client().Join(request, progress, deadline));
+  return Enter(std::move(view));
+}
+
+absl::Status SessionState::AwaitPlace() {
+  PHX_ASSIGN_OR_RETURN(control::ViewDescription view, client().AwaitPlace(Deadline::Never()));
+  return Enter(std::move(view));
+}
+
+absl::Status SessionState::Enter(control::ViewDescription view) {
+  view_ = std::move(view);
   for (const control::Member& member : view_.members) {
-    if (member.incarnation == incarnation) rank_ = member.rank;
+    if (member.incarnation == participant_->incarnation) rank_ = member.rank;
   }
   for (const control::Member& member : view_.members) {
     if (member.node == view_.members[static_cast<size_t>(rank_)].node) {
       node_ranks_.push_back(member.rank);
     }
   }
-  return absl::OkStatus();
+  return BuildEngine();
 }
 
 absl::Status SessionState::BuildEngine() {
   engine::EngineConfig config;
-  PHX_ASSIGN_OR_RETURN(config.routes, transports_->Connect(view_, rank_, client_->segment_fds()));
+  PHX_ASSIGN_OR_RETURN(config.routes, transports_->Connect(view_, rank_, client().segment_fds()));
   config.wires = transports_->wires();
-  config.device = device_.get();
+  config.device = &device();
   MakeGate();
   config.gate = gate_.get();
   config.oversubscribed = Oversubscribed(node_ranks_);
   engine_ = std::make_unique<engine::Engine>(std::move(config));
   open_.store(true, std::memory_order_release);
-  client_->Start(this);
+  client().Start(this);
   return absl::OkStatus();
 }
 
 // Where a device has room for everything, an operation can start when its stream reaches it; only
 // "strict" compares it with its peers' before.
 void SessionState::MakeGate() {
-  const int slots = options_.device_slots;
-  if (options_.ordering == "off") {
+  const int slots = options().device_slots;
+  if (options().ordering == "off") {
     if (slots > 0) gate_ = std::make_unique<launch::SlotGate>(slots);
     return;
   }
-  if (!SettingsOf(options_).TracksOperations()) return;
+  if (!SettingsOf(options()).TracksOperations()) return;
   launch::OrderedGate::Options gate;
   gate.queue.rank = rank_;
   gate.queue.slots = slots > 0 ? slots : control::kMaxDeviceSlots;
-  gate.device_wait_holds = options_.device_wait_holds;
+  gate.device_wait_holds = options().device_wait_holds;
   gate.queue.stall_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(options_.stall_timeout).count();
-  gate.logger = logger_;
+      std::chrono::duration_cast<std::chrono::nanoseconds>(options().stall_timeout).count();
+  gate.logger = logger();
   gate.send = [this](const ordering::Report& report) {
-    client_->SendOrdering(ordering::Encode(ordering::Uplink(report)));
+    client().SendOrdering(ordering::Encode(ordering::Uplink(report)));
   };
-  gate.receive = [this](std::chrono::nanoseconds patience) { return client_->Receive(patience); };
+  gate.receive = [this](std::chrono::nanoseconds patience) { return client().Receive(patience); };
   gate.abort = [this](const absl::Status& status) { engine_->Abort(status); };
   auto ordered = std::make_unique<launch::OrderedGate>(std::move(gate));
   ordered_gate_ = ordered.get();
@@ -177,7 +212,7 @@ absl::StatusOr<std::shared_ptr<engine::Channel>> SessionState::OpenChannel(
                          domain().OpenGroup(id, ranks, prepared, config.group.oversubscribed));
   }
   if (ordered_gate_ != nullptr) {
-    client_->SendOrdering(ordering::Encode(ordering::Uplink(ordering::NewCommunicator{id, ranks})));
+    client().SendOrdering(ordering::Encode(ordering::Uplink(ordering::NewCommunicator{id, ranks})));
   }
   config.ranks = std::move(ranks);
   return engine_->OpenChannel(std::move(config));
@@ -200,22 +235,22 @@ void SessionState::OnOrdering(absl::string_view payload) {
   if (order.ok()) {
     ordered_gate_->OnOrder(*order);
   } else {
-    logger_.Error(absl::StrCat("the agent sent what is no order: ", order.status().message()));
+    logger().Error(absl::StrCat("the agent sent what is no order: ", order.status().message()));
   }
 }
 
 void SessionState::OnRevoked(const absl::Status& reason) { engine_->Abort(reason); }
 
 void SessionState::OnAgentLost() {
-  if (!options_.supervised) return;
+  if (!options().supervised) return;
   // A node is up with its agent or it is down: nobody is left to end this process later.
-  logger_.Error("the agent that started this process is gone; ending with it");
+  logger().Error("the agent that started this process is gone; ending with it");
   ::kill(::getpid(), SIGKILL);
 }
 
 absl::Status SessionState::Synchronize(Deadline deadline) {
   if (gate_ != nullptr) gate_->HostWaitsForDevice();
-  absl::Status status = device_->Synchronize(deadline);
+  absl::Status status = device().Synchronize(deadline);
   if (gate_ != nullptr) gate_->HostGoesOn();
   if (status.code() != absl::StatusCode::kDeadlineExceeded) return status;
   const std::string report = gate_ == nullptr ? "" : gate_->Report();
@@ -224,7 +259,19 @@ absl::Status SessionState::Synchronize(Deadline deadline) {
                    report.empty() ? "" : absl::StrCat(" (", report, ")")));
 }
 
+bool SessionState::Retire() {
+  const bool was_open = open_.exchange(false, std::memory_order_acq_rel);
+  if (!was_open) return true;
+  if (ordered_gate_ != nullptr) ordered_gate_->Disconnect();
+  const Deadline deadline = Deadline::After(kShutdownTimeout);
+  if (!fused_.AwaitNone(deadline) || !engine_->Drain(deadline).ok()) return false;
+  // The lost member answers nothing.
+  const absl::Status ignored = transports_->Close(Deadline::After(kFarewell));
+  return true;
+}
+
 absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
+  if (!has_place() && participant_->client != nullptr) return LeaveUnused(Deadline::After(timeout));
   if (!open()) return absl::OkStatus();
   if (const int64_t pending = engine_->pending() + fused_.value(); pending > 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -234,12 +281,23 @@ absl::Status SessionState::Close(std::chrono::milliseconds timeout) {
   open_.store(false, std::memory_order_release);
   const Deadline deadline = Deadline::After(timeout);
   if (ordered_gate_ != nullptr) ordered_gate_->HostsEnd();
-  absl::Status status = client_->Leave(deadline);
+  absl::Status status = client().Leave(deadline);
   status.Update(transports_->Close(deadline));
   return status;
 }
 
+// A spare that never had a place.
+absl::Status SessionState::LeaveUnused(Deadline deadline) {
+  const absl::Status status = client().Leave(deadline);
+  participant_->client.reset();
+  return status;
+}
+
 void SessionState::Shutdown() {
+  if (!has_place()) {
+    participant_->client.reset();
+    return;
+  }
   if (!open()) return;
   if (engine_->pending() + fused_.value() > 0) {
     engine_->Abort(absl::AbortedError(
@@ -250,15 +308,15 @@ void SessionState::Shutdown() {
     if (!none_fused) {
       drained.Update(absl::DeadlineExceededError("keyed operations are still in flight"));
     }
-    if (!drained.ok()) logger_.Error(std::string(drained.message()));
+    if (!drained.ok()) logger().Error(std::string(drained.message()));
     // The others can't complete what we gave up: to them this member is lost.
     open_.store(false, std::memory_order_release);
     if (ordered_gate_ != nullptr) ordered_gate_->Disconnect();
-    client_.reset();
+    participant_->client.reset();
     return;
   }
   const absl::Status closed = Close(kCloseTimeout);
-  if (!closed.ok()) logger_.Warning(std::string(closed.message()));
+  if (!closed.ok()) logger().Warning(std::string(closed.message()));
 }
 
 }  // namespace phalanx::api

@@ -1,4 +1,4 @@
-// Everything that a session owns, in the order in which it may be taken down.
+// Everything that a session owns for one view, in the order in which it may be taken down.
 #ifndef PHALANX_API_SESSION_STATE_H_
 #define PHALANX_API_SESSION_STATE_H_
 
@@ -15,9 +15,9 @@
 #include "control_client/client.h"
 #include "device/device.h"
 #include "engine/engine.h"
-#include "find_agent.h"
 #include "fuser.h"
 #include "launch/ordered_gate.h"
+#include "participant.h"
 #include "phalanx/options.h"
 #include "transports.h"
 
@@ -25,18 +25,24 @@ namespace phalanx::api {
 
 class SessionState final : public control::ClientEvents {
  public:
-  // Connects, joins and makes the engine. The world's channel is opened by the caller.
+  // Connects, joins and makes the engine. The world's channel is opened by the caller. Of a spare
+  // it makes no engine, and no view is there: AwaitPlace() does both.
   static absl::StatusOr<std::shared_ptr<SessionState>> Join(const Options& options);
+  absl::Status AwaitPlace();
+  // The same process in the view that follows the one of `last`, which is retired.
+  static absl::StatusOr<std::shared_ptr<SessionState>> Return(SessionState& last);
   ~SessionState() override;
 
-  const Options& options() const { return options_; }
-  const Logger& logger() const { return logger_; }
+  const Options& options() const { return participant_->options; }
+  const Logger& logger() const { return participant_->logger; }
+  control::Client& client() { return *participant_->client; }
+  bool has_place() const { return engine_ != nullptr; }
   const control::ViewDescription& view() const { return view_; }
   int rank() const { return rank_; }
   // The ranks of this node, in order.
   const std::vector<int>& node_ranks() const { return node_ranks_; }
   engine::Engine& engine() { return *engine_; }
-  device::Device& device() { return *device_; }
+  device::Device& device() { return *participant_->device; }
   spi::GroupDomain& domain() { return transports_->domain(); }
   bool open() const { return open_.load(std::memory_order_acquire); }
 
@@ -49,7 +55,8 @@ class SessionState final : public control::ClientEvents {
 
   // Numbers that no other communicator of the view has: the first of `count`.
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count) {
-    return client_->ReserveCommunicators(count, Deadline::After(options_.operation_timeout));
+    return participant_->client->ReserveCommunicators(count,
+                                                      Deadline::After(options().operation_timeout));
   }
 
   // Operations that wait to travel with others.
@@ -58,6 +65,9 @@ class SessionState final : public control::ClientEvents {
   // See Session::Synchronize.
   absl::Status Synchronize(Deadline deadline);
   absl::Status Close(std::chrono::milliseconds timeout);
+  // The view is over and another one follows: nothing of this one is used any more. Its buffers
+  // stay. False when operations don't let go of theirs.
+  bool Retire();
   // Ends what is still in flight as aborted, then closes.
   void Shutdown();
 
@@ -67,18 +77,17 @@ class SessionState final : public control::ClientEvents {
   void OnAgentLost() override;
 
  private:
-  SessionState(Options options, Logger logger);
+  explicit SessionState(std::shared_ptr<Participant> participant);
+  absl::StatusOr<control::JoinRequest> Prepare();
   absl::Status Connect(Deadline deadline);
+  absl::Status Enter(control::ViewDescription view);
   absl::Status BuildEngine();
+  absl::Status LeaveUnused(Deadline deadline);
   void MakeGate();
   bool Oversubscribed(const std::vector<int>& ranks) const;
 
-  const Options options_;
-  const Logger logger_;
-  std::unique_ptr<device::Device> device_;
+  const std::shared_ptr<Participant> participant_;
   std::unique_ptr<Transports> transports_;
-  FoundAgent agent_;
-  std::unique_ptr<control::Client> client_;
   control::ViewDescription view_;
   int rank_ = -1;
   std::vector<int> node_ranks_;

@@ -37,7 +37,8 @@ std::string DescribeExit(int wait_status) {
 class AgentImpl final : public Agent {
  public:
   AgentImpl(AgentOptions options, std::unique_ptr<TlsContext> tls, AgentEvents* events)
-      : socket_name_(options.socket_name),
+      : events_(events),
+        socket_name_(options.socket_name),
         tls_(std::move(tls)),
         context_(std::make_unique<asio::io_context>(1)),
         node_(std::make_unique<Node>(*context_, options, tls_.get(), events)) {}
@@ -58,8 +59,10 @@ class AgentImpl final : public Agent {
   void WorkerExited(pid_t pid, int wait_status) override {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
-    asio::post(*context_,
-               [this, pid, how = DescribeExit(wait_status)] { node_->WorkerExited(pid, how); });
+    asio::post(*context_, [this, pid, wait_status] {
+      const bool lost = node_->WorkerExited(pid, DescribeExit(wait_status));
+      if (!lost) events_->OnEndedOutside(pid, wait_status);
+    });
   }
 
   void Stop(Deadline deadline) override {
@@ -82,6 +85,7 @@ class AgentImpl final : public Agent {
   }
 
  private:
+  AgentEvents* const events_;
   const std::string socket_name_;
   const std::unique_ptr<TlsContext> tls_;
   std::mutex mutex_;  // guards the end of context_ against WorkerExited()

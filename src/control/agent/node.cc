@@ -126,7 +126,7 @@ void Node::WatchProcess(uint64_t id, Worker& worker) {
 void Node::OnWorkerMessage(uint64_t id, Message message) {
   Worker& worker = workers_.at(id);
   if (auto* join = std::get_if<message::Join>(&message)) {
-    if (worker.state == State::kConnected) {
+    if (worker.state == State::kConnected || worker.state == State::kReturning) {
       OnJoin(id, std::move(*join));
     } else {
       DropWorker(id, "it joined twice");
@@ -137,8 +137,14 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     OnWorkerOrdering(id, *ordering);
   } else if (std::holds_alternative<message::Leave>(message)) {
     OnLeave(worker);
+  } else if (std::holds_alternative<message::Recoverable>(message)) {
+    if (worker.state == State::kMember) link_.Send(message::Recoverable{worker.incarnation});
+  } else if (std::holds_alternative<message::Finished>(message)) {
+    if (worker.state == State::kMember) link_.Send(message::Finished{worker.incarnation});
   } else if (auto* ask = std::get_if<message::AskCommunicatorIds>(&message);
-             ask != nullptr && worker.state == State::kMember) {
+             ask != nullptr && IsAwaited(worker)) {
+    // One whose view was revoked meanwhile asks for nothing any more.
+    if (worker.state != State::kMember) return;
     ask->incarnation = worker.incarnation;
     link_.Send(*ask);
   } else if (const auto* question = std::get_if<message::AskStatus>(&message)) {
@@ -168,7 +174,7 @@ void Node::OnJobStatus(const message::JobStatus& status) {
 }
 
 void Node::OnLeave(Worker& worker) {
-  if (worker.state != State::kMember && worker.state != State::kJoining) return;
+  if (!IsAwaited(worker)) return;
   worker.state = State::kNone;
   link_.Send(message::Leave{worker.incarnation});
 }
@@ -186,6 +192,10 @@ void Node::OnJoin(uint64_t id, message::Join join) {
   }
   if (phase_ == Phase::kOver) {
     Refuse(worker, over_.ok() ? absl::UnavailableError("the job is over already") : over_);
+    return;
+  }
+  if (worker.state == State::kReturning && join.member.incarnation != worker.incarnation) {
+    DropWorker(id, "it joined again as somebody else");
     return;
   }
   for (const auto& [other_id, other] : workers_) {
@@ -233,7 +243,7 @@ void Node::OnWorkerClosed(uint64_t id, const absl::Status& status) {
     ReportLost(worker, known->second);
     exits_.erase(known);
   }
-  if (worker.state != State::kJoining && worker.state != State::kMember) {
+  if (!IsAwaited(worker)) {
     Forget(id);
     return;
   }
@@ -260,22 +270,36 @@ void Node::OnProcessEnded(uint64_t id, const std::string& how) {
   Forget(id);
 }
 
-void Node::WorkerExited(pid_t pid, const std::string& how) {
+bool Node::WorkerExited(pid_t pid, const std::string& how) {
   std::vector<uint64_t> ids;
   for (const auto& [id, worker] : workers_) {
     if (worker.pid == pid) ids.push_back(id);
   }
   if (ids.empty() && exits_.size() < kMostExits) exits_[pid] = how;
-  for (const uint64_t id : ids) {
-    if (workers_.count(id) > 0) OnProcessEnded(id, how);
-  }
+  for (const uint64_t id : ids) OnProcessEnded(id, how);
+  return lost_pids_.erase(pid) > 0;
 }
 
 void Node::ReportLost(Worker& worker, const std::string& how) {
-  if (worker.state == State::kJoining || worker.state == State::kMember) {
+  if (IsAwaited(worker)) {
     link_.Send(message::MemberLost{worker.incarnation, how});
+    if (options_.supervised) lost_pids_.insert(worker.pid);
   }
   worker.state = State::kNone;
+}
+
+bool Node::IsAwaited(const Worker& worker) {
+  switch (worker.state) {
+    case State::kConnected:
+    case State::kNone:
+      return false;
+    case State::kJoining:
+    case State::kMember:
+    case State::kReturning:
+    case State::kSpare:
+      return true;
+  }
+  return false;
 }
 
 void Node::Forget(uint64_t id) {

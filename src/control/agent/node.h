@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ class Node {
   absl::Status Open();
   // On the loop from here on.
   void Start();
-  void WorkerExited(pid_t pid, const std::string& how);
+  // Whether the coordinator was told of it as a loss, now or before.
+  bool WorkerExited(pid_t pid, const std::string& how);
   // Flushes to the coordinator within `timeout`; then calls `done`.
   void Finish(Clock::duration timeout, std::function<void()> done);
 
@@ -46,6 +48,8 @@ class Node {
     kConnected,  // has said nothing yet
     kJoining,    // the coordinator knows it
     kMember,     // has the view
+    kReturning,  // had a view that was revoked, and may join again
+    kSpare,      // the coordinator knows it, and it waits for a place
     kNone,       // refused, or has left, or was lost: nobody waits for it
   };
   struct Worker {
@@ -88,9 +92,14 @@ class Node {
   void OnCoordinatorLost(const absl::Status& status);
   void OnRefused(const message::Refused& refused);
   void OnCommunicatorIds(const message::CommunicatorIds& ids);
+  void OnSpareAccepted(const message::SpareAccepted& accepted);
+  void OnAllFinished(const message::AllFinished& finished);
   void OnView(const message::View& view);
   void SendSegments(const std::vector<std::pair<int, Worker*>>& local);
   void OnRevoked(const message::Revoked& revoked);
+  void AwaitNextView(const message::Revoked& revoked);
+  // By the coordinator: its end would be a loss.
+  static bool IsAwaited(const Worker& worker);
   void OnAllLeft(const message::AllLeft& left);
   void TellJoining(const Message& message);
   void EndJob(const absl::Status& status);
@@ -118,6 +127,8 @@ class Node {
   uint64_t last_id_ = 0;
   // Ends that the owner told before the connection did.
   std::map<int, std::string> exits_;
+  // Of the owner's processes: reported as lost, and their end not yet told.
+  std::set<int> lost_pids_;
 };
 
 }  // namespace phalanx::control

@@ -25,6 +25,10 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnCommunicatorIds(*ids);
   } else if (const auto* status = std::get_if<message::JobStatus>(&message)) {
     OnJobStatus(*status);
+  } else if (const auto* accepted = std::get_if<message::SpareAccepted>(&message)) {
+    OnSpareAccepted(*accepted);
+  } else if (const auto* finished = std::get_if<message::AllFinished>(&message)) {
+    OnAllFinished(*finished);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));
@@ -70,7 +74,9 @@ void Node::OnView(const message::View& view) {
   epoch_ = view.epoch;
   std::map<uint64_t, Worker*> by_incarnation;
   for (auto& [id, worker] : workers_) {
-    if (worker.state == State::kJoining) by_incarnation[worker.incarnation.value] = &worker;
+    if (worker.state == State::kJoining || worker.state == State::kSpare) {
+      by_incarnation[worker.incarnation.value] = &worker;
+    }
   }
   std::vector<std::pair<int, Worker*>> local;
   for (const message::Member& member : view.members) {
@@ -106,8 +112,38 @@ void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {
   }
 }
 
+void Node::OnSpareAccepted(const message::SpareAccepted& accepted) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.state != State::kJoining || worker.incarnation != accepted.incarnation) continue;
+    worker.state = State::kSpare;
+    if (worker.connection != nullptr) worker.connection->Send(accepted);
+  }
+}
+
+void Node::OnAllFinished(const message::AllFinished& finished) {
+  for (auto& [id, worker] : workers_) {
+    const bool hears = worker.state == State::kMember || worker.state == State::kSpare;
+    if (hears && worker.connection != nullptr) worker.connection->Send(finished);
+  }
+}
+
+// The view is over and another one follows: its members may join again.
+void Node::AwaitNextView(const message::Revoked& revoked) {
+  if (phase_ != Phase::kRunning) return;
+  phase_ = Phase::kJoining;
+  tick_timer_.cancel();
+  ordering_.reset();
+  worker_of_rank_.clear();
+  for (auto& [id, worker] : workers_) {
+    if (worker.state != State::kMember) continue;
+    worker.state = State::kReturning;
+    if (worker.connection != nullptr) worker.connection->Send(revoked);
+  }
+}
+
 void Node::OnRevoked(const message::Revoked& revoked) {
   if (phase_ == Phase::kOver) return;
+  if (revoked.goes_on) return AwaitNextView(revoked);
   const bool had_view = phase_ == Phase::kRunning;
   // Our owner hears of it first, so that a worker which ends because of it isn't taken for the
   // cause.
@@ -115,7 +151,7 @@ void Node::OnRevoked(const message::Revoked& revoked) {
   for (auto& [id, worker] : workers_) {
     if (worker.state == State::kJoining) {
       Refuse(worker, revoked.reason);
-    } else if (worker.connection != nullptr && had_view) {
+    } else if (worker.connection != nullptr && (had_view || IsAwaited(worker))) {
       // Those who have left wait to hear how it ended, too.
       worker.connection->Send(revoked);
     }
@@ -125,10 +161,11 @@ void Node::OnRevoked(const message::Revoked& revoked) {
 
 void Node::OnAllLeft(const message::AllLeft& left) {
   if (phase_ == Phase::kOver) return;
+  // Our owner hears of it before any worker can have ended because of it.
+  EndJob(absl::OkStatus());
   for (auto& [id, worker] : workers_) {
     if (worker.connection != nullptr) worker.connection->Send(left);
   }
-  EndJob(absl::OkStatus());
 }
 
 void Node::TellJoining(const Message& message) {

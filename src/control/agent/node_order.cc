@@ -27,8 +27,9 @@ void Node::OnWorkerOrdering(uint64_t id, const message::Ordering& ordering) {
   const Worker& worker = workers_.at(id);
   // One that has left still answers for itself, so that others can be told that it won't come.
   const bool is_known = worker.rank >= 0;
-  // What comes after the end is of no use to anybody.
-  if (phase_ == Phase::kOver || (worker.state == State::kNone && !is_known)) return;
+  // What comes after the end, or after the end of its view, is of no use to anybody.
+  const bool late = worker.state == State::kReturning || worker.state == State::kJoining;
+  if (phase_ == Phase::kOver || late || (worker.state == State::kNone && !is_known)) return;
   if (ordering_ == nullptr || !is_known) {
     DropWorker(id, "it sent Ordering where nothing is ordered");
     return;

@@ -50,14 +50,31 @@ class ClientImpl final : public Client {
   absl::StatusOr<ViewDescription> Join(const JoinRequest& request,
                                        const std::function<void(const std::string&)>& progress,
                                        Deadline deadline) override;
+  absl::Status JoinAsSpare(const JoinRequest& request, Deadline deadline) override;
+  absl::StatusOr<ViewDescription> AwaitPlace(Deadline deadline) override;
+  absl::StatusOr<ViewDescription> Return(const JoinRequest& request, Deadline deadline) override;
   const std::vector<int>& segment_fds() const override { return segment_fds_; }
   void Start(ClientEvents* events) override;
   void SendOrdering(std::string payload) override;
   bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
+  void SayRecoverable() override;
+  absl::Status Finish(Deadline deadline) override;
+  bool AwaitRevocation(Deadline deadline) override;
+  bool goes_on() const override { return goes_on_.load(std::memory_order_acquire); }
+  void Detach(const ClientEvents* events) override;
   absl::Status Leave(Deadline deadline) override;
 
  private:
+  absl::Status SendJoin(const JoinRequest& request, bool spare, Deadline deadline);
+  // Waits for a view; `last_line` says what is known so far.
+  absl::StatusOr<ViewDescription> AwaitView(std::string last_line,
+                                            const std::function<void(const std::string&)>& progress,
+                                            Deadline deadline);
+  // What others queued goes before what is sent now; without the control thread only.
+  absl::Status SendTheRest(Deadline deadline);
+  // Forgets the view that has ended.
+  void BeginAnew();
   // The next message; DEADLINE_EXCEEDED when none comes in time.
   absl::StatusOr<Message> Await(Deadline deadline);
   absl::Status TakeSegments(const message::Segments& segments);
@@ -97,9 +114,11 @@ class ClientImpl final : public Client {
 
   std::thread thread_;
   std::mutex mutex_;
-  std::condition_variable changed_;  // end_ or first_ids_
+  std::condition_variable changed_;  // end_, all_finished_ or first_ids_
   std::optional<absl::Status> end_;  // guarded by mutex_: OK when all left, else why it was revoked
-  uint64_t last_request_ = 0;        // guarded by mutex_
+  bool all_finished_ = false;        // guarded by mutex_
+  std::atomic<bool> goes_on_ = false;
+  uint64_t last_request_ = 0;                              // guarded by mutex_
   std::map<uint64_t, std::optional<uint32_t>> first_ids_;  // by request; the same
 };
 
@@ -138,9 +157,7 @@ absl::StatusOr<ViewDescription> ClientImpl::TakeView(message::View view) {
   return ToDescription(std::move(view));
 }
 
-absl::StatusOr<ViewDescription> ClientImpl::Join(
-    const JoinRequest& request, const std::function<void(const std::string&)>& progress,
-    Deadline deadline) {
+absl::Status ClientImpl::SendJoin(const JoinRequest& request, bool spare, Deadline deadline) {
   incarnation_ = request.incarnation;
   message::Join join;
   join.member.rank = request.rank;
@@ -149,9 +166,67 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
   join.world_size = request.world_size;
   join.has_segment = request.segment_fd >= 0;
   join.settings = request.settings;
-  PHX_RETURN_IF_ERROR(connection_.Send(join, request.segment_fd, deadline));
+  join.spare = spare;
+  return connection_.Send(join, request.segment_fd, deadline);
+}
 
-  std::string last_line = "nobody has joined yet, as far as this node's agent knows";
+absl::StatusOr<ViewDescription> ClientImpl::Join(
+    const JoinRequest& request, const std::function<void(const std::string&)>& progress,
+    Deadline deadline) {
+  PHX_RETURN_IF_ERROR(SendJoin(request, /*spare=*/false, deadline));
+  return AwaitView("nobody has joined yet, as far as this node's agent knows", progress, deadline);
+}
+
+absl::Status ClientImpl::JoinAsSpare(const JoinRequest& request, Deadline deadline) {
+  PHX_RETURN_IF_ERROR(SendJoin(request, /*spare=*/true, deadline));
+  PHX_ASSIGN_OR_RETURN(const Message message, Await(deadline));
+  if (std::holds_alternative<message::SpareAccepted>(message)) return absl::OkStatus();
+  if (const auto* refused = std::get_if<message::Refused>(&message)) return refused->status;
+  if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
+  return absl::InternalError(absl::StrCat("unexpected message from the agent: ", NameOf(message)));
+}
+
+absl::StatusOr<ViewDescription> ClientImpl::AwaitPlace(Deadline deadline) {
+  return AwaitView("no rank has been lost", {}, deadline);
+}
+
+absl::StatusOr<ViewDescription> ClientImpl::Return(const JoinRequest& request, Deadline deadline) {
+  StopThread();
+  PHX_RETURN_IF_ERROR(SendTheRest(deadline));
+  BeginAnew();
+  PHX_RETURN_IF_ERROR(SendJoin(request, /*spare=*/false, deadline));
+  return AwaitView("the other ranks haven't come back after a loss", {}, deadline);
+}
+
+absl::Status ClientImpl::SendTheRest(Deadline deadline) {
+  while (!outbox_.empty()) {
+    if (deadline.Passed(Clock::now())) {
+      return absl::DeadlineExceededError("the agent takes no messages");
+    }
+    pollfd waited{connection_.fd(), POLLOUT, 0};
+    ::poll(&waited, 1, deadline.LeftMs(Clock::now(), kSliceMs));
+    outbox_.Flush();
+  }
+  return absl::OkStatus();
+}
+
+void ClientImpl::BeginAnew() {
+  const std::lock_guard reading(reading_);
+  events_ = nullptr;
+  revoked_ = false;
+  all_left_ = false;
+  stopping_ = false;
+  segments_.clear();
+  segment_fds_.clear();
+  goes_on_.store(false, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  end_.reset();
+  all_finished_ = false;
+}
+
+absl::StatusOr<ViewDescription> ClientImpl::AwaitView(
+    std::string last_line, const std::function<void(const std::string&)>& progress,
+    Deadline deadline) {
   while (true) {
     absl::StatusOr<Message> message = Await(deadline);
     if (absl::IsDeadlineExceeded(message.status())) {
@@ -166,7 +241,14 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
       if (progress) progress(last_line);
     } else if (const auto* segments = std::get_if<message::Segments>(&*message)) {
       PHX_RETURN_IF_ERROR(TakeSegments(*segments));
-    } else {
+    } else if (const auto* revoked = std::get_if<message::Revoked>(&*message)) {
+      if (!revoked->goes_on) return revoked->reason;
+    } else if (std::holds_alternative<message::AllFinished>(*message) ||
+               std::holds_alternative<message::AllLeft>(*message)) {
+      return absl::CancelledError("all ranks have finished; this process wasn't needed");
+    } else if (!std::holds_alternative<message::Ordering>(*message) &&
+               !std::holds_alternative<message::CommunicatorIds>(*message)) {
+      // Those two are of a view that is over.
       return absl::InternalError(
           absl::StrCat("unexpected message from the agent: ", NameOf(*message)));
     }
@@ -188,6 +270,39 @@ std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
   if (std::holds_alternative<message::Ordering>(message)) return std::nullopt;  // too late
   logger_.Warning(absl::StrCat("ignored a message from the agent: ", NameOf(message)));
   return std::nullopt;
+}
+
+void ClientImpl::SayRecoverable() {
+  if (outbox_.Post(message::Recoverable{incarnation_})) Wake();
+}
+
+absl::Status ClientImpl::Finish(Deadline deadline) {
+  if (outbox_.Post(message::Finished{incarnation_})) Wake();
+  std::unique_lock lock(mutex_);
+  while (!all_finished_ && !end_.has_value() && !deadline.Passed(Clock::now())) {
+    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+  }
+  if (all_finished_) return absl::OkStatus();
+  if (end_.has_value()) return *end_;
+  return absl::DeadlineExceededError("not all ranks came to the end of their work in time");
+}
+
+bool ClientImpl::AwaitRevocation(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  while (!end_.has_value() && !deadline.Passed(Clock::now())) {
+    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+  }
+  return end_.has_value() && !end_->ok();
+}
+
+void ClientImpl::Detach(const ClientEvents* events) {
+  {
+    const std::lock_guard lock(reading_);
+    if (events_ != events) return;
+  }
+  StopThread();
+  const std::lock_guard lock(reading_);
+  events_ = nullptr;
 }
 
 void ClientImpl::SetEnd(const absl::Status& end) {
@@ -302,10 +417,19 @@ void ClientImpl::Handle(const Message& message) {
     OnCommunicatorIds(*ids);
     return;
   }
+  if (std::holds_alternative<message::AllFinished>(message)) {
+    const std::lock_guard lock(mutex_);
+    all_finished_ = true;
+    changed_.notify_all();
+    return;
+  }
   const std::optional<absl::Status> end = EndIn(message);
   if (!end.has_value() || revoked_ || all_left_) return;
   all_left_ = end->ok();
   revoked_ = !all_left_;
+  if (const auto* revoked = std::get_if<message::Revoked>(&message)) {
+    goes_on_.store(revoked->goes_on, std::memory_order_release);
+  }
   SetEnd(*end);
   if (revoked_) events_->OnRevoked(*end);
 }

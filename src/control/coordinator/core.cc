@@ -82,6 +82,10 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnOrdering(said.agent, *ordering);
   } else if (const auto* ask = std::get_if<message::AskCommunicatorIds>(&said.message)) {
     OnAskCommunicatorIds(said.agent, *ask);
+  } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
+    OnRecoverable(said.agent, *recoverable);
+  } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
+    OnFinished(said.agent, *finished);
   } else {
     DropAgent(said.agent, absl::StrCat("unexpected ", NameOf(said.message)));
   }
@@ -96,10 +100,12 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
   for (const auto& [incarnation, record] : members_) {
     if (record.agent == lost.agent) gone.push_back(incarnation);
   }
+  std::erase_if(spares_, [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
   for (const uint64_t incarnation : gone) {
+    if (members_.count(incarnation) == 0) continue;  // it had left
     LoseMember(incarnation, absl::StrCat("was lost with its agent (", lost.why, ")"));
     if (phase_ == Phase::kOver) return;
   }
@@ -115,6 +121,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
   AnswerQuestions();
+  if (phase_ == Phase::kRecovering) return CheckRecoveryDeadline();
   if (phase_ != Phase::kJoining) return;
   if (now_ < join_deadline_) {
     TellProgress();
@@ -204,10 +211,10 @@ absl::Status CoordinatorCore::CheckSettings(const message::Join& join) const {
   const std::string& variable = difference->variable;
   const std::string joiner = join.member.rank < 0 ? absl::StrCat("pid ", join.member.pid)
                                                   : absl::StrCat("rank ", join.member.rank);
-  return absl::InvalidArgumentError(
-      absl::StrCat(joiner, " has ", variable, "=", difference->left, ", but ",
-                   Describe(members_.at(arrivals_.front())), " has ", variable, "=",
-                   difference->right, "; set ", variable, " to the same value on all ranks"));
+  const MemberRecord& first = members_.empty() ? spares_.front() : members_.at(arrivals_.front());
+  return absl::InvalidArgumentError(absl::StrCat(
+      joiner, " has ", variable, "=", difference->left, ", but ", Describe(first), " has ",
+      variable, "=", difference->right, "; set ", variable, " to the same value on all ranks"));
 }
 
 absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
@@ -226,18 +233,25 @@ absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
         absl::StrCat("rank ", join.member.rank, " says that the world has ", join.world_size,
                      " ranks, but those who joined before say ", world_size_));
   }
-  if (!members_.empty()) PHX_RETURN_IF_ERROR(CheckSettings(join));
-  if (members_.count(join.member.incarnation.value) > 0) {
-    return absl::InvalidArgumentError("a process joins only once");
+  if (!members_.empty() || !spares_.empty()) PHX_RETURN_IF_ERROR(CheckSettings(join));
+  const bool known = members_.count(join.member.incarnation.value) > 0 ||
+                     std::any_of(spares_.begin(), spares_.end(), [&](const MemberRecord& spare) {
+                       return spare.member.incarnation == join.member.incarnation;
+                     });
+  if (known) return absl::InvalidArgumentError("a process joins only once");
+  if (join.spare) {
+    if (join.member.rank < 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("a spare has no rank; unset PHALANX_RANK");
   }
   PHX_RETURN_IF_ERROR(CheckRank(join));
-  if (phase_ == Phase::kRunning) {
+  if (phase_ != Phase::kJoining) {
     return absl::InvalidArgumentError(absl::StrCat("all ", world_size_, " ranks are taken"));
   }
   return absl::OkStatus();
 }
 
 void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
+  if (Return(agent, join)) return;
   const absl::Status status = CheckJoin(join);
   if (!status.ok()) {
     Log(LogSeverity::kWarning, absl::StrCat("refused pid ", join.member.pid, " on ",
@@ -245,12 +259,20 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
     Send(agent, message::Refused{join.member.incarnation, status});
     return;
   }
-  if (members_.empty()) {
+  if (world_size_ == 0) {
     world_size_ = join.world_size;
     job_settings_ = join.settings;
     join_deadline_ = now_ + settings_.join_timeout;
   }
-  MemberRecord record{join.member, agent, false};
+  if (join.spare) {
+    AddSpare(agent, join);
+  } else {
+    AddMember(agent, join);
+  }
+}
+
+void CoordinatorCore::AddMember(AgentId agent, const message::Join& join) {
+  MemberRecord record{join.member, agent};
   record.member.node = agents_.at(agent).node;
   members_.emplace(join.member.incarnation.value, std::move(record));
   arrivals_.push_back(join.member.incarnation.value);
@@ -279,10 +301,14 @@ void CoordinatorCore::AssignRanks() {
 void CoordinatorCore::BeginView() {
   AssignRanks();
   phase_ = Phase::kRunning;
-  epoch_ = Epoch{1};
+  epoch_ = Epoch{epoch_.value + 1};
+  next_communicator_ = 1;
+  all_finished_ = false;
+  agent_of_node_.clear();
   message::View view{epoch_, settings_.job_token, {}, {}, job_settings_};
   view.members.resize(static_cast<size_t>(world_size_));
-  for (const auto& [incarnation, record] : members_) {
+  for (auto& [incarnation, record] : members_) {
+    record.finished = false;
     view.members[static_cast<size_t>(record.member.rank)] = record.member;
   }
   for (const auto& [id, record] : agents_) {
@@ -291,7 +317,8 @@ void CoordinatorCore::BeginView() {
     view.node_cores[node] = record.cores;
     agent_of_node_[record.node] = id;
   }
-  Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
+  if (epoch_ == Epoch{1})
+    Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
   Broadcast(view);
   if (job_settings_.ordering == OrderingMode::kOff) return;
   ordering_ = std::make_unique<JobOrdering>(view);
@@ -299,7 +326,8 @@ void CoordinatorCore::BeginView() {
 }
 
 void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message) {
-  if (phase_ == Phase::kEnding) return;  // said before it could know
+  // Said before it could know.
+  if (phase_ == Phase::kEnding || phase_ == Phase::kRecovering) return;
   if (phase_ != Phase::kRunning || ordering_ == nullptr) {
     DropAgent(agent, "it sent Ordering where nothing is ordered");
     return;
@@ -346,8 +374,11 @@ void CoordinatorCore::DropAgent(AgentId agent, const std::string& why) {
 
 void CoordinatorCore::OnLeave(AgentId agent, const message::Leave& leave) {
   const auto found = members_.find(leave.incarnation.value);
-  if (found == members_.end() || found->second.agent != agent) return;
-  if (phase_ == Phase::kJoining) {
+  if (found == members_.end() || found->second.agent != agent) {
+    Forget(leave.incarnation.value);  // a spare
+    return;
+  }
+  if (phase_ == Phase::kJoining || phase_ == Phase::kRecovering) {
     LoseMember(leave.incarnation.value, "left");
     return;
   }
@@ -369,6 +400,14 @@ void CoordinatorCore::EndIfAllLeft() {
 }
 
 void CoordinatorCore::OnMemberLost(AgentId agent, const message::MemberLost& lost) {
+  const auto spare = std::find_if(spares_.begin(), spares_.end(), [&](const MemberRecord& record) {
+    return record.member.incarnation == lost.incarnation && record.agent == agent;
+  });
+  if (spare != spares_.end()) {
+    Log(LogSeverity::kWarning, absl::StrCat("a spare is lost: ", Describe(*spare), " ", lost.how));
+    spares_.erase(spare);
+    return;
+  }
   const auto found = members_.find(lost.incarnation.value);
   if (found == members_.end() || found->second.agent != agent) return;
   LoseMember(lost.incarnation.value, lost.how);
@@ -380,28 +419,47 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const std::string& how) {
   const absl::Status reason = absl::UnavailableError(absl::StrCat(Describe(record), " ", how));
   switch (phase_) {
     case Phase::kJoining:
-      members_.erase(incarnation);
+      Forget(incarnation);
+      if (!spares_.empty() && record.member.rank >= 0) {
+        Log(LogSeverity::kWarning, std::string(reason.message()));
+        PromoteSpare(record);
+        if (static_cast<int>(members_.size()) == world_size_) BeginView();
+        return;
+      }
       FailJoining(
           absl::UnavailableError(absl::StrCat(reason.message(), " before all ranks had joined")));
       return;
     case Phase::kRunning:
-      members_.erase(incarnation);
-      phase_ = Phase::kEnding;
-      reason_ = reason;
+      Forget(incarnation);
       Log(LogSeverity::kWarning, std::string(reason.message()));
-      Broadcast(message::Revoked{epoch_, reason});
-      break;
+      return CanRecover() ? BeginRecovery(record, reason) : FailRunning(reason);
+    case Phase::kRecovering:
+      Forget(incarnation);
+      Log(LogSeverity::kWarning, std::string(reason.message()));
+      return LoseWhileRecovering(record, reason);
     case Phase::kEnding:
-      members_.erase(incarnation);
-      break;
+      Forget(incarnation);
+      return EndIfEmpty();
     case Phase::kOver:
       return;
   }
+}
+
+void CoordinatorCore::FailRunning(const absl::Status& reason) {
+  phase_ = Phase::kEnding;
+  reason_ = reason;
+  Broadcast(message::Revoked{epoch_, reason});
   // Those who had left before wait for nothing any more.
-  for (auto it = members_.begin(); it != members_.end();) {
-    it = it->second.left ? members_.erase(it) : std::next(it);
-  }
+  std::erase_if(members_, [](const auto& member) { return member.second.left; });
   EndIfEmpty();
+}
+
+void CoordinatorCore::Forget(uint64_t incarnation) {
+  members_.erase(incarnation);
+  std::erase(arrivals_, incarnation);
+  std::erase_if(spares_, [&](const MemberRecord& spare) {
+    return spare.member.incarnation.value == incarnation;
+  });
 }
 
 void CoordinatorCore::EndIfEmpty() {

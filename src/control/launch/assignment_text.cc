@@ -43,7 +43,8 @@ absl::Status SetNumber(const std::string& value, int* number) {
 
 using Setter = std::function<absl::Status(const std::string& value)>;
 
-std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* grace_ms) {
+std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* grace_ms,
+                                        int* replaces) {
   const auto text = [](std::string* field) {
     return [field](const std::string& value) {
       *field = value;
@@ -62,6 +63,8 @@ std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* gra
       {"world_size", number(&to->world_size)},
       {"first_rank", number(&to->first_rank)},
       {"local_world_size", number(&to->local_world_size)},
+      {"spares", number(&to->spares)},
+      {"replaces", number(replaces)},
       {"argument",
        [to](const std::string& value) {
          to->program.push_back(value);
@@ -98,6 +101,8 @@ std::string ToText(const NodeAssignment& assignment) {
   AddLine(&text, "world_size", absl::StrCat(assignment.world_size));
   AddLine(&text, "first_rank", absl::StrCat(assignment.first_rank));
   AddLine(&text, "local_world_size", absl::StrCat(assignment.local_world_size));
+  AddLine(&text, "spares", absl::StrCat(assignment.spares));
+  AddLine(&text, "replaces", assignment.replaces ? "1" : "0");
   for (const std::string& argument : assignment.program) AddLine(&text, "argument", argument);
   for (const auto& [name, value] : assignment.variables) {
     AddLine(&text, "variable", absl::StrCat(name, "=", value));
@@ -113,7 +118,9 @@ absl::StatusOr<NodeAssignment> ParseAssignment(const std::string& text) {
   NodeAssignment assignment;
   int label = 1;
   int grace_ms = 0;
-  const std::map<std::string, Setter> setters = SettersOf(&assignment, &label, &grace_ms);
+  int replaces = 0;
+  const std::map<std::string, Setter> setters =
+      SettersOf(&assignment, &label, &grace_ms, &replaces);
   if (!absl::EndsWith(text, kEnd)) return absl::InvalidArgumentError("the assignment has no end");
   const std::string lines = text.substr(0, text.size() - (sizeof(kEnd) - 1));
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
@@ -129,6 +136,7 @@ absl::StatusOr<NodeAssignment> ParseAssignment(const std::string& text) {
     }
   }
   assignment.label = label != 0;
+  assignment.replaces = replaces != 0;
   assignment.grace = std::chrono::milliseconds(grace_ms);
   PHX_RETURN_IF_ERROR(CheckAssignment(assignment));
   return assignment;

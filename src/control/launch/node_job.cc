@@ -60,9 +60,11 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   void FollowOrders();
   absl::StatusOr<std::string> FindWorkerProgram() const;
   SupervisedWorker MakeWorker(int local_rank, const std::string& file) const;
+  void HandleEndOutside(pid_t pid, int wait_status);
   void HandleLoss(const absl::Status& reason);
 
-  void OnWorkerEnded(int, pid_t pid, int wait_status) override {
+  void OnWorkerEnded(int rank, pid_t pid, int wait_status) override {
+    rank_of_ended_[pid] = rank;
     agent_->WorkerExited(pid, wait_status);
   }
   void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int) override {
@@ -75,13 +77,19 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     loop_.stop();
   }
 
-  // These two come on the agent's thread.
+  // These three come on the agent's thread.
   void OnRevoked(const absl::Status& reason) override {
     asio::post(loop_, [this, reason] { HandleLoss(reason); });
   }
   void OnJobOver(const absl::Status& status) override {
-    if (status.ok()) return;
-    asio::post(loop_, [this, status] { HandleLoss(status); });
+    if (status.ok()) {
+      asio::post(loop_, [this] { supervisor_->OnJobDone(); });
+    } else {
+      asio::post(loop_, [this, status] { HandleLoss(status); });
+    }
+  }
+  void OnEndedOutside(pid_t pid, int wait_status) override {
+    asio::post(loop_, [this, pid, wait_status] { HandleEndOutside(pid, wait_status); });
   }
 
   const NodeAssignment& assignment_;
@@ -92,6 +100,7 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<Agent> agent_;
+  std::map<pid_t, int> rank_of_ended_;
   int exit_code_ = kExitFailure;
 };
 
@@ -102,10 +111,12 @@ absl::Status NodeJob::RunWorkers() {
   SupervisorOptions options;
   options.grace = assignment_.grace;
   options.hearing = kHearing;
+  options.replaces = assignment_.replaces;
   options.logger = logger_;
   options.keeper = keeper_.get();
   if (surroundings_.coordinator > 0) options.bystanders.insert(surroundings_.coordinator);
-  for (int local_rank = 0; local_rank < assignment_.local_world_size; ++local_rank) {
+  for (int local_rank = 0; local_rank < assignment_.local_world_size + assignment_.spares;
+       ++local_rank) {
     options.workers.push_back(MakeWorker(local_rank, file));
   }
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
@@ -149,6 +160,20 @@ void NodeJob::HandleLoss(const absl::Status& reason) {
   supervisor_->OnLost();
 }
 
+// The control plane doesn't know the process, so it replaces nobody.
+void NodeJob::HandleEndOutside(pid_t pid, int wait_status) {
+  const ProcessEnd end = ProcessEnd::From(wait_status);
+  if (!assignment_.replaces || end.Succeeded() || supervisor_->ending()) return;
+  const int rank = rank_of_ended_[pid];
+  if (rank >= assignment_.world_size) {
+    logger_.Warning(absl::StrCat("a spare (pid ", pid, ") ", end.Describe()));
+    return;
+  }
+  logger_.Error(absl::StrCat("rank ", rank, " (pid ", pid, ") ", end.Describe(),
+                             " outside of the job's view; ending the job"));
+  supervisor_->OnNotReplaced();
+}
+
 absl::StatusOr<std::string> NodeJob::FindWorkerProgram() const {
   if (assignment_.program.empty()) return absl::InvalidArgumentError("no program to run");
   const char* path = std::getenv("PATH");
@@ -158,8 +183,9 @@ absl::StatusOr<std::string> NodeJob::FindWorkerProgram() const {
 }
 
 SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) const {
+  const int spare = local_rank - assignment_.local_world_size;
   WorkerPlace place;
-  place.rank = assignment_.first_rank + local_rank;
+  place.rank = spare < 0 ? assignment_.first_rank + local_rank : -1;
   place.world_size = assignment_.world_size;
   place.local_rank = local_rank;
   place.local_world_size = assignment_.local_world_size;
@@ -170,8 +196,11 @@ SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) co
   for (char** variable = environ; *variable != nullptr; ++variable) inherited.push_back(*variable);
 
   SupervisedWorker worker;
-  worker.rank = place.rank;
-  if (assignment_.label) worker.label = absl::StrCat("[", place.rank, "] ");
+  worker.rank = spare < 0 ? place.rank : assignment_.world_size + spare;
+  if (assignment_.label) {
+    worker.label =
+        spare < 0 ? absl::StrCat("[", place.rank, "] ") : absl::StrCat("[spare ", spare, "] ");
+  }
   worker.request.file = file;
   worker.request.arguments = assignment_.program;
   worker.request.environment = ChangeEnvironment(inherited, changes);

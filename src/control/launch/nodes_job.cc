@@ -132,11 +132,15 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   assignment.world_size = 0;
   for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
   assignment.first_rank = 0;
+  assignment.replaces = common_.spares > 0;
+  const int nodes = static_cast<int>(options_.hosts.size());
   std::vector<SupervisedWorker> agents;
   for (const HostSlots& host : options_.hosts) {
     assignment.node = static_cast<int>(agents.size());
     assignment.node_name = host.host;
     assignment.local_world_size = host.slots;
+    // One on each in turn, from the first on.
+    assignment.spares = common_.spares / nodes + (assignment.node < common_.spares % nodes ? 1 : 0);
     SupervisedWorker agent;
     agent.rank = assignment.node;
     PHX_ASSIGN_OR_RETURN(agent.request, AgentCommandOn(host.host));

@@ -80,6 +80,7 @@ absl::StatusOr<Message> Convert(const wire::Join& from) {
   join.world_size = from.world_size();
   join.has_segment = from.has_segment();
   PHX_ASSIGN_OR_RETURN(join.settings, SettingsOf(*from.settings()));
+  join.spare = from.spare();
   return join;
 }
 
@@ -142,9 +143,25 @@ absl::StatusOr<Message> Convert(const wire::View& from) {
 }
 
 absl::StatusOr<Message> Convert(const wire::Revoked& from) {
-  message::Revoked revoked{Epoch{from.epoch()}, absl::OkStatus()};
+  message::Revoked revoked{Epoch{from.epoch()}, absl::OkStatus(), from.goes_on()};
   PHX_RETURN_IF_ERROR(ReadStatus(from.code(), from.text(), &revoked.reason));
   return revoked;
+}
+
+absl::StatusOr<Message> Convert(const wire::SpareAccepted& from) {
+  return message::SpareAccepted{Incarnation{from.incarnation()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::Recoverable& from) {
+  return message::Recoverable{Incarnation{from.incarnation()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::Finished& from) {
+  return message::Finished{Incarnation{from.incarnation()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::AllFinished& from) {
+  return message::AllFinished{Epoch{from.epoch()}};
 }
 
 absl::StatusOr<Message> Convert(const wire::AllLeft& from) {
@@ -225,6 +242,14 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_AskStatus());
     case wire::Body_JobStatus:
       return Convert(*envelope.body_as_JobStatus());
+    case wire::Body_SpareAccepted:
+      return Convert(*envelope.body_as_SpareAccepted());
+    case wire::Body_Recoverable:
+      return Convert(*envelope.body_as_Recoverable());
+    case wire::Body_Finished:
+      return Convert(*envelope.body_as_Finished());
+    case wire::Body_AllFinished:
+      return Convert(*envelope.body_as_AllFinished());
   }
   return Malformed("its kind is unknown");
 }

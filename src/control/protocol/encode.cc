@@ -41,7 +41,7 @@ struct Encoder {
 
   auto operator()(const message::Join& join) {
     return wire::CreateJoin(builder, join.version, MemberOf(builder, join.member), join.world_size,
-                            join.has_segment, SettingsOf(builder, join.settings));
+                            join.has_segment, SettingsOf(builder, join.settings), join.spare);
   }
   auto operator()(const message::Leave& leave) {
     return wire::CreateLeave(builder, leave.incarnation.value);
@@ -79,7 +79,19 @@ struct Encoder {
   auto operator()(const message::Revoked& revoked) {
     return wire::CreateRevoked(builder, revoked.epoch.value,
                                static_cast<int>(revoked.reason.code()),
-                               Text(builder, revoked.reason.message()));
+                               Text(builder, revoked.reason.message()), revoked.goes_on);
+  }
+  auto operator()(const message::SpareAccepted& accepted) {
+    return wire::CreateSpareAccepted(builder, accepted.incarnation.value);
+  }
+  auto operator()(const message::Recoverable& recoverable) {
+    return wire::CreateRecoverable(builder, recoverable.incarnation.value);
+  }
+  auto operator()(const message::Finished& finished) {
+    return wire::CreateFinished(builder, finished.incarnation.value);
+  }
+  auto operator()(const message::AllFinished& finished) {
+    return wire::CreateAllFinished(builder, finished.epoch.value);
   }
   auto operator()(const message::AllLeft& left) {
     return wire::CreateAllLeft(builder, left.epoch.value);

@@ -31,6 +31,10 @@ absl::string_view NameOf(const Message& message) {
     }
     absl::string_view operator()(const message::AskStatus&) const { return "AskStatus"; }
     absl::string_view operator()(const message::JobStatus&) const { return "JobStatus"; }
+    absl::string_view operator()(const message::SpareAccepted&) const { return "SpareAccepted"; }
+    absl::string_view operator()(const message::Recoverable&) const { return "Recoverable"; }
+    absl::string_view operator()(const message::Finished&) const { return "Finished"; }
+    absl::string_view operator()(const message::AllFinished&) const { return "AllFinished"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -19,11 +19,21 @@ bool Ending::OnWorkerEnded(const ProcessEnd& end, TimePoint now) {
     killed_for_signal_ = killed_for_signal_ || end_signal_ != 0;
     return false;
   }
+  if (replaces_ && state_ == State::kRunning) {
+    if (!unsettled_) unsettled_ = end;
+    return false;
+  }
   // What fails after the job was lost elsewhere fails because of it.
   if (first_failure_ || lost_) return false;
   first_failure_ = end;
   if (state_ == State::kRunning) Fail(now);
   return end_signal_ == 0;
+}
+
+void Ending::OnNotReplaced(TimePoint now) {
+  if (state_ != State::kRunning) return;
+  first_failure_ = std::exchange(unsettled_, std::nullopt);
+  Fail(now);
 }
 
 void Ending::OnEndSignal(int signal, TimePoint now) {
@@ -41,7 +51,8 @@ void Ending::OnEndSignal(int signal, TimePoint now) {
 
 void Ending::OnLost(TimePoint now) {
   if (state_ == State::kRunning) {
-    lost_ = true;
+    first_failure_ = std::exchange(unsettled_, std::nullopt);
+    lost_ = !first_failure_;
     failed_at_ = now;
     state_ = State::kTold;
   }
@@ -80,6 +91,7 @@ Ending::Orders Ending::Take() {
 
 int Ending::ExitCode() const {
   if (first_failure_) return first_failure_->ExitCode();
+  if (unsettled_) return unsettled_->ExitCode();
   if (killed_for_signal_) return 128 + end_signal_;
   return lost_ || ended_for_others_ ? 1 : 0;
 }

@@ -36,12 +36,14 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
         signals_(loop),
         child_signal_(loop),
         timer_(loop),
-        ending_(options_.grace, options_.hearing, options_.lost_exit_code),
+        ending_(options_.grace, options_.hearing, options_.lost_exit_code, options_.replaces),
         group_(loop, sinks_, options_.keeper, this) {}
 
   absl::Status Start() override;
   void HandleSignal(int signal) override;
   void OnLost() override;
+  void OnNotReplaced() override;
+  void OnJobDone() override { ending_.OnJobDone(); }
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
@@ -142,6 +144,11 @@ void SupervisorImpl::HandleSignal(int signal) {
 
 void SupervisorImpl::OnLost() {
   ending_.OnLost(Clock::now());
+  Obey();
+}
+
+void SupervisorImpl::OnNotReplaced() {
+  ending_.OnNotReplaced(Clock::now());
   Obey();
 }
 

@@ -11,9 +11,11 @@ std::map<std::string, std::string> PlaceVariables(const WorkerPlace& place) {
                                               {"LOCAL_RANK", place.local_rank},
                                               {"LOCAL_WORLD_SIZE", place.local_world_size}};
   for (const auto& [name, value] : numbers) {
+    if (name == "RANK" && place.rank < 0) continue;
     variables[name] = absl::StrCat(value);
     variables[absl::StrCat("PHALANX_", name)] = absl::StrCat(value);
   }
+  if (place.rank < 0) variables["PHALANX_SPARE"] = "1";
   if (!place.agent.empty()) {
     variables["PHALANX_AGENT"] = place.agent;
     variables["PHALANX_SUPERVISED"] = "1";  // the library ends the process when we are gone

@@ -20,7 +20,8 @@ inline message::Member SampleMember(int rank) {
 
 inline std::vector<Message> SampleMessages() {
   return {message::Join{kProtocolVersion, SampleMember(2), 4, true,
-                        JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20}},
+                        JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20},
+                        true},
           message::Leave{Incarnation{7}},
           message::AgentHello{kProtocolVersion, "job", 3, "host", 16},
           message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
@@ -32,14 +33,18 @@ inline std::vector<Message> SampleMessages() {
                         {SampleMember(0), SampleMember(1)},
                         {4, 8},
                         JobSettings{OrderingMode::kStrict, 1, 500, StallAction::kWarn, 2}},
-          message::Revoked{Epoch{2}, absl::UnavailableError("gone")},
+          message::Revoked{Epoch{2}, absl::UnavailableError("gone"), true},
           message::AllLeft{Epoch{3}},
           message::Segments{{0, 3, 65535}},
           message::Ordering{std::string("\0\x01\xff", 3)},
           message::AskCommunicatorIds{Incarnation{10}, 11, 12},
           message::CommunicatorIds{Incarnation{13}, 14, 15},
           message::AskStatus{kProtocolVersion, 12, 5000},
-          message::JobStatus{12, "{}"}};
+          message::JobStatus{12, "{}"},
+          message::SpareAccepted{Incarnation{16}},
+          message::Recoverable{Incarnation{17}},
+          message::Finished{Incarnation{18}},
+          message::AllFinished{Epoch{4}}};
 }
 
 }  // namespace phalanx::control

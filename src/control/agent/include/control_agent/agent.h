@@ -37,6 +37,10 @@ class AgentEvents {
   // Client::Join's). At most once; workers may still be running.
   virtual void OnJobOver(const absl::Status& status) = 0;
 
+  // A process of the owner's has ended that was no member of the job then: it had not joined yet,
+  // or had left. Only in answer to WorkerExited().
+  virtual void OnEndedOutside(pid_t /*pid*/, int /*wait_status*/) {}
+
   // Without supervision: no worker is connected, and the job is over and its members have been told
   // so, or nobody has come for `idle_timeout`. At most once.
   virtual void OnDeserted() {}

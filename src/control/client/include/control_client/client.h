@@ -39,7 +39,7 @@ struct Member {
   std::map<std::string, std::string> addresses;
 };
 
-// The first view of a job, as every member receives it.
+// A view of a job, as every member receives it.
 struct ViewDescription {
   Epoch epoch;
   uint64_t job_token = 0;       // proves to data links that a peer belongs to the job
@@ -54,7 +54,8 @@ class ClientEvents {
  public:
   virtual ~ClientEvents() = default;
   // The view is over: a member was lost or the job is being ended. `reason` is UNAVAILABLE (a
-  // member is gone; names its rank, node and how it ended) or ABORTED. At most once.
+  // member is gone; names its rank, node and how it ended) or ABORTED. At most once in a view;
+  // whether another one follows, Client::goes_on() says.
   virtual void OnRevoked(const absl::Status& reason) = 0;
   // The agent itself is gone, so nobody on this node hears of the job any more; after OnRevoked().
   // Under a launcher the node is down then and the process has no business going on: the session
@@ -84,6 +85,21 @@ class Client {
       const JoinRequest& request, const std::function<void(const std::string&)>& progress,
       Deadline deadline) = 0;
 
+  // Instead of Join: says that this process waits to take a lost rank's place, and comes back when
+  // the coordinator knows it. Errors as Join's.
+  virtual absl::Status JoinAsSpare(const JoinRequest& request, Deadline deadline) = 0;
+
+  // After JoinAsSpare: waits until this process is needed, then as Join.
+  //   CANCELLED           the job has come to its end, and this process wasn't needed
+  //   DEADLINE_EXCEEDED   nothing of all that happened
+  //   UNAVAILABLE         agent or coordinator gone, or the job failed
+  virtual absl::StatusOr<ViewDescription> AwaitPlace(Deadline deadline) = 0;
+
+  // After OnRevoked() with goes_on(): takes part in the next view with the same rank. `request` has
+  // the same incarnation, and what else is new. Joins the control thread; nobody is told of
+  // anything until Start(). Errors as Join's.
+  virtual absl::StatusOr<ViewDescription> Return(const JoinRequest& request, Deadline deadline) = 0;
+
   // After Join: the descriptors of this node's members' segments, by rank; -1 for ranks of other
   // nodes and members that brought none. Owned by the client.
   virtual const std::vector<int>& segment_fds() const = 0;
@@ -109,6 +125,22 @@ class Client {
   //   DEADLINE_EXCEEDED   no answer in time
   //   the view's end, if it came first
   virtual absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) = 0;
+
+  // From Start() on: this member can take part in another view when this one is lost.
+  virtual void SayRecoverable() = 0;
+
+  // Says that this member has come to the end of its work, and waits until all have. OK when they
+  // have, and from then on no view follows; the view's end, if it came first; DEADLINE_EXCEEDED.
+  virtual absl::Status Finish(Deadline deadline) = 0;
+
+  // Waits until the view is revoked: false if it isn't by `deadline`.
+  virtual bool AwaitRevocation(Deadline deadline) = 0;
+  // After OnRevoked(): another view follows, see Return().
+  virtual bool goes_on() const = 0;
+
+  // Nothing more is told to `events`, if they were those of the last Start(). Joins the control
+  // thread. Not from a handler.
+  virtual void Detach(const ClientEvents* events) = 0;
 
   // Says that this member ends orderly, and waits until all members have said so or the view is
   // revoked, so that nobody takes an end for a loss. Joins the control thread. OK when all have

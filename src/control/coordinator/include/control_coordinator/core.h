@@ -68,6 +68,10 @@ struct CoordinatorSettings {
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
 // or over. While joining, members may still be refused one by one; running begins with the view,
 // which goes to all agents at once; a member or agent lost then, before it has left, revokes it.
+//
+// If there is a spare, and every other member can take part in another view, the spare takes the
+// lost one's rank: running → recovering → running, in the next epoch, once all members have joined
+// again. Spares are known by themselves and are no members until then. See core_recovery.cc.
 class CoordinatorCore {
  public:
   CoordinatorCore(CoordinatorSettings settings, Clock::time_point now);
@@ -79,7 +83,8 @@ class CoordinatorCore {
   enum class Phase {
     kJoining,
     kRunning,
-    kEnding,  // revoked; waits for the members to go
+    kRecovering,  // revoked; waits for the members to join again
+    kEnding,      // revoked; waits for the members to go
     kOver,
   };
   struct AgentRecord {
@@ -91,6 +96,9 @@ class CoordinatorCore {
     message::Member member;
     AgentId agent;
     bool left = false;
+    bool recoverable = false;  // can take part in another view
+    bool ready = true;         // for the view that is being formed
+    bool finished = false;     // has come to the end of its work in this view
   };
   // Somebody who asked how the job is.
   struct Question {
@@ -110,6 +118,8 @@ class CoordinatorCore {
   void OnLeave(AgentId agent, const message::Leave& leave);
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
   void OnOrdering(AgentId agent, const message::Ordering& message);
+  void OnRecoverable(AgentId agent, const message::Recoverable& recoverable);
+  void OnFinished(AgentId agent, const message::Finished& finished);
   void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
 
   void OnAskStatus(AgentId asker, const message::AskStatus& ask);
@@ -126,11 +136,24 @@ class CoordinatorCore {
   absl::Status CheckJoin(const message::Join& join) const;
   absl::Status CheckRank(const message::Join& join) const;
   absl::Status CheckSettings(const message::Join& join) const;
+  void AddSpare(AgentId agent, const message::Join& join);
+  void AddMember(AgentId agent, const message::Join& join);
   void AssignRanks();
   void BeginView();
   void TellProgress();
   void FailJoining(const absl::Status& status);
   void LoseMember(uint64_t incarnation, const std::string& how);
+  bool CanRecover() const;
+  void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
+  void PromoteSpare(const MemberRecord& lost);
+  bool Return(AgentId agent, const message::Join& join);
+  void LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason);
+  void FailRecovery(const absl::Status& reason);
+  void BeginViewIfReady();
+  void TellOfRecovery();
+  void CheckRecoveryDeadline();
+  void FailRunning(const absl::Status& reason);
+  void Forget(uint64_t incarnation);
   void EndIfEmpty();
   void EndIfAllLeft();
 
@@ -161,6 +184,9 @@ class CoordinatorCore {
   std::map<AgentId, AgentRecord> agents_;
   std::map<uint64_t, MemberRecord> members_;  // by incarnation: those who are there
   std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
+  std::vector<MemberRecord> spares_;          // in the order in which they came
+  bool all_finished_ = false;                 // of this view
+  Clock::time_point revoked_at_;              // the view that is being recovered
   std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
   std::vector<Question> questions_;           // not answered yet

@@ -19,7 +19,7 @@
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -49,6 +49,7 @@ struct Join {
   int world_size = 0;
   bool has_segment = false;
   JobSettings settings;
+  bool spare = false;  // waits for a rank that is lost
   bool operator==(const Join&) const = default;
 };
 
@@ -77,6 +78,30 @@ struct AgentWelcome {
   bool operator==(const AgentWelcome&) const = default;
 };
 
+// To a spare: it is known, and hears by a View when it is needed.
+struct SpareAccepted {
+  Incarnation incarnation;
+  bool operator==(const SpareAccepted&) const = default;
+};
+
+// From a member: it can take part in another view when this one is lost.
+struct Recoverable {
+  Incarnation incarnation;
+  bool operator==(const Recoverable&) const = default;
+};
+
+// From a member: it has come to the end of its work in this view.
+struct Finished {
+  Incarnation incarnation;
+  bool operator==(const Finished&) const = default;
+};
+
+// All ranks have: nothing is rolled back any more.
+struct AllFinished {
+  Epoch epoch;
+  bool operator==(const AllFinished&) const = default;
+};
+
 struct Progress {
   std::string line;
   bool operator==(const Progress&) const = default;
@@ -99,7 +124,8 @@ struct View {
 
 struct Revoked {
   Epoch epoch;
-  absl::Status reason;  // never OK
+  absl::Status reason;   // never OK
+  bool goes_on = false;  // another view follows; members that can join again do
   bool operator==(const Revoked&) const = default;
 };
 
@@ -154,9 +180,9 @@ using Message =
     std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
                  message::AgentWelcome, message::Progress, message::Refused, message::View,
                  message::Revoked, message::AllLeft, message::Segments, message::Ordering,
-                 message::AskCommunicatorIds, message::CommunicatorIds,
-
-                 message::AskStatus, message::JobStatus>;
+                 message::AskCommunicatorIds, message::CommunicatorIds, message::AskStatus,
+                 message::JobStatus, message::SpareAccepted, message::Recoverable,
+                 message::Finished, message::AllFinished>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

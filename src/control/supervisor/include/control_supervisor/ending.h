@@ -17,6 +17,9 @@ namespace phalanx::control {
 //
 // `told` gives workers that heard of the loss through the control plane the time to leave on their
 // own. Whether they hear of it shows within the hearing time: OnLost() then confirms it.
+//
+// Where the control plane replaces workers, one that fails ends nothing by itself: OnNotReplaced()
+// or OnLost() says that it does, OnJobDone() that the job came to a good end without it.
 class Ending {
  public:
   using TimePoint = Clock::time_point;
@@ -29,11 +32,15 @@ class Ending {
   // `grace` lies between the stages above. `hearing` is zero where workers never hear of a loss
   // by themselves. A worker that exits with `lost_exit_code` has ended because of a loss elsewhere;
   // negative: there is no such code.
-  Ending(Clock::duration grace, Clock::duration hearing, int lost_exit_code)
-      : grace_(grace), hearing_(hearing), lost_exit_code_(lost_exit_code) {}
+  Ending(Clock::duration grace, Clock::duration hearing, int lost_exit_code, bool replaces = false)
+      : grace_(grace), hearing_(hearing), lost_exit_code_(lost_exit_code), replaces_(replaces) {}
 
   // Returns whether this is the first failure, and one that no signal to us explains.
   bool OnWorkerEnded(const ProcessEnd& end, TimePoint now);
+  // A worker that failed is not being replaced.
+  void OnNotReplaced(TimePoint now);
+  // Every rank of the job has come to a good end.
+  void OnJobDone() { unsettled_.reset(); }
   // SIGINT, SIGTERM, SIGHUP or SIGQUIT came to us: the job is asked to end.
   void OnEndSignal(int signal, TimePoint now);
   // The workers have been told that the job is lost, whether by one of ours or elsewhere.
@@ -64,9 +71,11 @@ class Ending {
   const Clock::duration grace_;
   const Clock::duration hearing_;
   const int lost_exit_code_;
+  const bool replaces_;
   State state_ = State::kRunning;
   Orders orders_;
   std::optional<ProcessEnd> first_failure_;
+  std::optional<ProcessEnd> unsettled_;  // the first failure of which it isn't known what it means
   TimePoint failed_at_;
   int end_signal_ = 0;
   bool killed_for_signal_ = false;

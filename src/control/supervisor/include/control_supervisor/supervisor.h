@@ -23,7 +23,7 @@
 namespace phalanx::control {
 
 struct SupervisedWorker {
-  int rank = 0;
+  int rank = 0;       // unique here; of a spare, a number beyond the ranks
   std::string label;  // goes before each line of its output: "[2] "; empty: none
   SpawnRequest request;
   std::string input;  // see WorkerGroup::Start
@@ -35,6 +35,7 @@ struct SupervisorOptions {
   Clock::duration grace = std::chrono::seconds(5);
   Clock::duration hearing = Clock::duration::zero();
   int lost_exit_code = -1;
+  bool replaces = false;
   Logger logger;
   Keeper* keeper = nullptr;    // borrowed; may be null
   std::set<pid_t> bystanders;  // children of this process that are not to be touched
@@ -75,6 +76,8 @@ class Supervisor {
 
   // The workers have been told that the job is lost.
   virtual void OnLost() = 0;
+  virtual void OnNotReplaced() = 0;
+  virtual void OnJobDone() = 0;
   // A worker failed on another node; ours may have been told, or not.
   virtual void OnFailureElsewhere() = 0;
   // Writes `line` to the standard input of every worker that has a pipe there.

@@ -1,0 +1,119 @@
+// The core's part for views after the first: spares, who takes a lost rank, who is ready again.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "control_coordinator/core.h"
+
+namespace phalanx::control {
+
+void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
+  MemberRecord record{join.member, agent};
+  record.member.node = agents_.at(agent).node;
+  record.recoverable = true;
+  spares_.push_back(std::move(record));
+  Log(LogSeverity::kInfo, absl::StrCat("a spare joined: ", Describe(spares_.back())));
+  Send(agent, message::SpareAccepted{join.member.incarnation});
+  if (all_finished_) Send(agent, message::AllFinished{epoch_});
+}
+
+void CoordinatorCore::OnRecoverable(AgentId agent, const message::Recoverable& recoverable) {
+  const auto found = members_.find(recoverable.incarnation.value);
+  if (found != members_.end() && found->second.agent == agent) found->second.recoverable = true;
+}
+
+void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finished) {
+  if (phase_ != Phase::kRunning || all_finished_) return;  // said before it could know
+  const auto found = members_.find(finished.incarnation.value);
+  if (found == members_.end() || found->second.agent != agent) return;
+  found->second.finished = true;
+  all_finished_ = std::all_of(members_.begin(), members_.end(),
+                              [](const auto& member) { return member.second.finished; });
+  if (all_finished_) Broadcast(message::AllFinished{epoch_});
+}
+
+bool CoordinatorCore::CanRecover() const {
+  return !spares_.empty() && !all_finished_ &&
+         std::all_of(members_.begin(), members_.end(), [](const auto& member) {
+           return member.second.recoverable && !member.second.left;
+         });
+}
+
+// One on the same node is as close to the others as the lost one was.
+void CoordinatorCore::PromoteSpare(const MemberRecord& lost) {
+  auto chosen = std::find_if(spares_.begin(), spares_.end(),
+                             [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
+  if (chosen == spares_.end()) chosen = spares_.begin();
+  MemberRecord record = std::move(*chosen);
+  spares_.erase(chosen);
+  record.member.rank = lost.member.rank;
+  Log(LogSeverity::kWarning,
+      absl::StrCat("a spare takes the place of rank ", lost.member.rank, ": pid ",
+                   record.member.pid, " on ", DescribeNode(record.agent)));
+  arrivals_.push_back(record.member.incarnation.value);
+  members_.emplace(record.member.incarnation.value, std::move(record));
+}
+
+void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status& reason) {
+  phase_ = Phase::kRecovering;
+  revoked_at_ = now_;
+  ordering_.reset();
+  for (auto& [incarnation, record] : members_) record.ready = false;
+  Broadcast(message::Revoked{epoch_, reason, /*goes_on=*/true});
+  PromoteSpare(lost);
+  BeginViewIfReady();
+}
+
+void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
+  if (spares_.empty()) return FailRecovery(reason);
+  PromoteSpare(lost);
+  BeginViewIfReady();
+}
+
+void CoordinatorCore::FailRecovery(const absl::Status& reason) {
+  Log(LogSeverity::kError,
+      absl::StrCat("no spare is left; the job can't go on: ", reason.message()));
+  FailRunning(reason);
+}
+
+// A member of the revoked view joins again. False: it isn't that.
+bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
+  const auto found = members_.find(join.member.incarnation.value);
+  if (phase_ != Phase::kRecovering || found == members_.end() || found->second.ready ||
+      found->second.agent != agent) {
+    return false;
+  }
+  MemberRecord& record = found->second;
+  record.member.addresses = join.member.addresses;
+  record.ready = true;
+  BeginViewIfReady();
+  return true;
+}
+
+void CoordinatorCore::BeginViewIfReady() {
+  const bool all_ready = std::all_of(members_.begin(), members_.end(),
+                                     [](const auto& member) { return member.second.ready; });
+  if (!all_ready) return;
+  BeginView();
+  TellOfRecovery();
+}
+
+void CoordinatorCore::TellOfRecovery() {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now_ - revoked_at_);
+  Log(LogSeverity::kWarning,
+      absl::StrCat("recovered: epoch ", epoch_.value, " begins, ", ms.count(),
+                   " ms after the loss was known; ", spares_.size(), " spares are left"));
+}
+
+void CoordinatorCore::CheckRecoveryDeadline() {
+  if (now_ < revoked_at_ + settings_.join_timeout) return;
+  std::vector<std::string> awaited;
+  for (const auto& [incarnation, record] : members_) {
+    if (!record.ready) awaited.push_back(Describe(record));
+  }
+  FailRecovery(absl::DeadlineExceededError(
+      absl::StrCat("not all ranks came back after a loss: ", absl::StrJoin(awaited, ", "))));
+}
+
+}  // namespace phalanx::control
