@@ -35,12 +35,14 @@ ROOMS = {
                     "checkpoint"},
     "checkpoint": {"checkpoint"},
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},
+    "checkpoint/files": {"checkpoint", "checkpoint_digest", "checkpoint_files"},
     # The composition root: the one room that names concrete transports.
     "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
                 "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "control_*", "stress", "simulate"},
+    "tools": {"phalanx", "tools", "control_*", "stress", "simulate", "checkpoint_files",
+              "checkpoint"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Runs the ordering's cores by themselves.
@@ -89,7 +91,8 @@ VENDORS = {
     "xxhash.h": ["checkpoint"],
     "spdlog/*": ["src/base", "src/control", "tools"],
     "CLI/*": ["tools", "stress", "examples"],
-    "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator"],
+    "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator",
+                   "checkpoint/files"],
     "mpi.h": ["stress/peers"],
     "gloo/*": ["stress/peers"],
     "gtest/*": [],
