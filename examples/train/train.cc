@@ -84,6 +84,7 @@ class Trainer {
     epoch_ = 0;
     for (int64_t step = *first; step < settings_.epochs * StepsPerEpoch(); ++step) {
       if (const absl::Status status = Step(view, step); !status.ok()) return status;
+      if (const absl::Status status = view.Checkpoint(state, step); !status.ok()) return status;
     }
     return absl::OkStatus();
   }

@@ -21,7 +21,6 @@
 
 namespace phalanx {
 namespace api {
-class FirstState;
 class SessionState;
 }  // namespace api
 
@@ -39,19 +38,33 @@ class PHALANX_EXPORT View {
   // Not in a spare that has no place yet.
   Communicator& world() { return *world_; }
 
-  // Inside of Session::Run(): puts the regions into the state that all ranks go on from, and
-  // returns the step that comes next. As nothing is saved during a run yet, that is what this
-  // rank's first Restore() found, and step 0: after a loss the run begins anew.
-  //   INVALID_ARGUMENT  two regions of one name, or others than in this rank's first Restore(); no
-  //                     region was changed
+  // These two belong into the function that Session::Run() is given, on one thread. Both end by
+  // Options::operation_timeout.
+
+  // Once in every view and before anything else: puts the regions into the state that all ranks go
+  // on from, and returns the step that comes next: the one after the newest committed checkpoint's;
+  // before the first, 0, with the regions as this rank's first Restore() found them.
+  //   INVALID_ARGUMENT    two regions of one name, or others than in this rank's first Restore()
+  //   FAILED_PRECONDITION it was called before in this view, or this process has no place
+  //   RESOURCE_EXHAUSTED  the machine hasn't the memory for two copies of the regions
+  //   the view's end      a rank was lost meanwhile; the regions are unspecified, and Run() calls
+  //                       the function again
   absl::StatusOr<int64_t> Restore(absl::Span<const StateRegion> regions);
+
+  // Saves the regions as the state after `step`, into memory of this node's agent, where it
+  // survives this process. Returns when the copy is taken; what follows goes on in the background.
+  // Called by all ranks with the same steps, which rise. A version is committed once all ranks'
+  // copies are verified; while one is on its way, all ranks skip those that come.
+  //   INVALID_ARGUMENT    a step that doesn't rise, or other regions than Restore() was given
+  //   FAILED_PRECONDITION without Restore() before it
+  //   the view's end      as above; the regions are as they were
+  absl::Status Checkpoint(absl::Span<const StateRegion> regions, int64_t step);
 
  private:
   friend class Session;
-  View();
-  ~View();
+  View() = default;
 
-  const std::unique_ptr<api::FirstState> first_state_;
+  std::shared_ptr<api::SessionState> state_;
   uint64_t epoch_ = 0;
   int local_rank_ = 0;
   int local_size_ = 1;

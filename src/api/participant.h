@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "find_agent.h"
 #include "phalanx/options.h"
+#include "saver.h"
 
 namespace phalanx::api {
 
@@ -19,6 +20,7 @@ struct Participant {
   Incarnation incarnation;
   std::unique_ptr<device::Device> device;  // a program's streams outlive views
   FoundAgent agent;
+  std::unique_ptr<Saver> saver;
   std::unique_ptr<control::Client> client;  // null once the process has given up its part
 };
 

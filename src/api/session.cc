@@ -6,7 +6,6 @@
 #include "base/status_macros.h"
 #include "communicator_state.h"
 #include "control_bootstrap/bootstrap.h"
-#include "first_state.h"
 #include "placement.h"
 #include "session_state.h"
 
@@ -22,12 +21,14 @@ bool MayComeOfLoss(const absl::Status& status) {
 
 }  // namespace
 
-View::View() : first_state_(std::make_unique<api::FirstState>()) {}
-View::~View() = default;
-
 absl::StatusOr<int64_t> View::Restore(absl::Span<const StateRegion> regions) {
-  PHX_RETURN_IF_ERROR(first_state_->KeepOrRestore(regions));
-  return 0;
+  if (state_ == nullptr) return absl::FailedPreconditionError("a spare restores inside of Run");
+  return state_->saver().Restore(regions, Deadline::After(state_->options().operation_timeout));
+}
+
+absl::Status View::Checkpoint(absl::Span<const StateRegion> regions, int64_t step) {
+  if (state_ == nullptr) return absl::FailedPreconditionError("a spare saves inside of Run");
+  return state_->saver().Save(regions, step, Deadline::After(state_->options().operation_timeout));
 }
 
 Session::Session(std::shared_ptr<api::SessionState> state) : state_(std::move(state)) {}
@@ -44,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
 
 absl::Status Session::OpenView() {
   PHX_ASSIGN_OR_RETURN(std::shared_ptr<engine::Channel> world, state_->OpenWorld());
+  view_.state_ = state_;
   view_.epoch_ = state_->view().epoch.value;
   const std::vector<int>& ranks = state_->node_ranks();
   view_.local_size_ = static_cast<int>(ranks.size());
@@ -56,6 +58,7 @@ absl::Status Session::OpenView() {
 
 absl::Status Session::BeginNextView() {
   view_.world_.reset();
+  view_.state_.reset();
   PHX_ASSIGN_OR_RETURN(state_, api::SessionState::Return(*state_));
   return OpenView();
 }

@@ -68,7 +68,11 @@ absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Join(const Options& 
                                                 : "";
   auto participant = std::make_shared<Participant>(
       Participant{options, Logger::ToStderr(label, LeastSeverity(options.log)), RandomIncarnation(),
-                  device::OpenHostDevice(), FoundAgent{}, nullptr});
+                  device::OpenHostDevice(), FoundAgent{}, nullptr, nullptr});
+  participant->saver = std::make_unique<Saver>(
+      [participant = participant.get()](const checkpoint::Message& message) {
+        participant->client->SendCheckpoint(checkpoint::Encode(message));
+      });
   auto state = std::shared_ptr<SessionState>(new SessionState(std::move(participant)));
   PHX_RETURN_IF_ERROR(state->Connect(Deadline::After(options.join_timeout)));
   return state;
@@ -149,6 +153,7 @@ absl::Status SessionState::BuildEngine() {
   config.oversubscribed = Oversubscribed(node_ranks_);
   engine_ = std::make_unique<engine::Engine>(std::move(config));
   open_.store(true, std::memory_order_release);
+  saver().BeginView();
   client().Start(this);
   return absl::OkStatus();
 }
@@ -239,7 +244,15 @@ void SessionState::OnOrdering(absl::string_view payload) {
   }
 }
 
-void SessionState::OnRevoked(const absl::Status& reason) { engine_->Abort(reason); }
+void SessionState::OnCheckpoint(absl::string_view payload, std::vector<control::Fd> fds) {
+  const absl::Status status = saver().OnMessage(payload, std::move(fds));
+  if (!status.ok()) logger().Error(std::string(status.message()));
+}
+
+void SessionState::OnRevoked(const absl::Status& reason) {
+  engine_->Abort(reason);
+  saver().EndView(reason);
+}
 
 void SessionState::OnAgentLost() {
   if (!options().supervised) return;

@@ -36,6 +36,7 @@ class SessionState final : public control::ClientEvents {
   const Options& options() const { return participant_->options; }
   const Logger& logger() const { return participant_->logger; }
   control::Client& client() { return *participant_->client; }
+  Saver& saver() { return *participant_->saver; }
   bool has_place() const { return engine_ != nullptr; }
   const control::ViewDescription& view() const { return view_; }
   int rank() const { return rank_; }
@@ -74,6 +75,7 @@ class SessionState final : public control::ClientEvents {
   // control::ClientEvents
   void OnRevoked(const absl::Status& reason) override;
   void OnOrdering(absl::string_view payload) override;
+  void OnCheckpoint(absl::string_view payload, std::vector<control::Fd> fds) override;
   void OnAgentLost() override;
 
  private:

@@ -32,13 +32,15 @@ ROOMS = {
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
     "src/control": {"control_*", "membership", "ordering", "ordering_json", "ordering_wire",
-                    "checkpoint"},
+                    "checkpoint", "checkpoint_digest", "checkpoint_wire"},
     "checkpoint": {"checkpoint"},
+    "checkpoint/wire": {"checkpoint", "checkpoint_wire"},
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},
     "checkpoint/files": {"checkpoint", "checkpoint_digest", "checkpoint_files"},
     # The composition root: the one room that names concrete transports.
     "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
-                "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint"},
+                "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint",
+                "checkpoint_digest", "checkpoint_wire"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
     "tools": {"phalanx", "tools", "control_*", "stress", "simulate", "checkpoint_files",
@@ -84,7 +86,7 @@ VENDORS = {
     "asio.hpp": ["src/control"],
     "asio/*": ["src/control"],
     "openssl/*": ["src/control"],
-    "flatbuffers/*": ["src/control", "ordering/wire"],
+    "flatbuffers/*": ["src/control", "ordering/wire", "checkpoint/wire"],
     "hwy/*": ["stress/benchmarks"],
     "hwloc.h": ["src/topology"],
     "isa-l*": ["checkpoint"],

@@ -29,6 +29,7 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       link_(context, options.coordinator, tls),
       idle_timer_(context),
       node_(options.node),
+      checkpoints_(context, CheckpointHandlers(), options.logger),
       tick_timer_(context) {}
 
 absl::Status Node::Open() {
@@ -135,6 +136,8 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
   }
   if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
     OnWorkerOrdering(id, *ordering);
+  } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&message)) {
+    OnWorkerCheckpoint(id, *checkpoint);
   } else if (std::holds_alternative<message::Leave>(message)) {
     OnLeave(worker);
   } else if (std::holds_alternative<message::Recoverable>(message)) {
@@ -303,6 +306,7 @@ bool Node::IsAwaited(const Worker& worker) {
 }
 
 void Node::Forget(uint64_t id) {
+  checkpoints_.ForgetWorker(id);
   workers_.erase(id);
   CheckDeserted();
 }

@@ -22,6 +22,7 @@
 #include "control_agent/agent.h"
 #include "control_protocol/message.h"
 #include "coordinator_link.h"
+#include "node_checkpoints.h"
 #include "node_ordering.h"
 #include "worker_connection.h"
 
@@ -84,6 +85,9 @@ class Node {
 
   void OnWorkerOrdering(uint64_t id, const message::Ordering& ordering);
   void OnCoordinatorOrdering(const message::Ordering& ordering);
+  void OnWorkerCheckpoint(uint64_t id, const message::Checkpoint& message);
+  void OnCoordinatorCheckpoint(const message::Checkpoint& message);
+  NodeCheckpoints::Handlers CheckpointHandlers();
   void StartOrdering(const message::View& view);
   void TellWorker(int rank, std::string payload);
   void StartTick();
@@ -122,6 +126,7 @@ class Node {
   Workers workers_;
   std::map<int, uint64_t> worker_of_rank_;  // of the view; the worker may be gone
   std::unique_ptr<NodeOrdering> ordering_;  // while the job runs and is ordered
+  NodeCheckpoints checkpoints_;
   asio::steady_timer tick_timer_;
   bool ticking_ = false;
   uint64_t last_id_ = 0;

@@ -21,6 +21,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnAllLeft(*left);
   } else if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
     OnCoordinatorOrdering(*ordering);
+  } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&message)) {
+    OnCoordinatorCheckpoint(*checkpoint);
   } else if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {
     OnCommunicatorIds(*ids);
   } else if (const auto* status = std::get_if<message::JobStatus>(&message)) {
@@ -94,6 +96,7 @@ void Node::OnView(const message::View& view) {
     worker->segment.reset();
   }
   StartOrdering(view);
+  checkpoints_.BeginView(view.epoch, worker_of_rank_);
 }
 
 void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {
@@ -133,6 +136,7 @@ void Node::AwaitNextView(const message::Revoked& revoked) {
   phase_ = Phase::kJoining;
   tick_timer_.cancel();
   ordering_.reset();
+  checkpoints_.EndView();
   worker_of_rank_.clear();
   for (auto& [id, worker] : workers_) {
     if (worker.state != State::kMember) continue;

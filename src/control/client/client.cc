@@ -56,6 +56,7 @@ class ClientImpl final : public Client {
   const std::vector<int>& segment_fds() const override { return segment_fds_; }
   void Start(ClientEvents* events) override;
   void SendOrdering(std::string payload) override;
+  void SendCheckpoint(std::string payload) override;
   bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   void SayRecoverable() override;
@@ -78,6 +79,7 @@ class ClientImpl final : public Client {
   // The next message; DEADLINE_EXCEEDED when none comes in time.
   absl::StatusOr<Message> Await(Deadline deadline);
   absl::Status TakeSegments(const message::Segments& segments);
+  absl::StatusOr<std::vector<Fd>> TakeFds(const message::Checkpoint& checkpoint);
   absl::StatusOr<ViewDescription> TakeView(message::View view);
 
   void Run();
@@ -141,6 +143,18 @@ absl::Status ClientImpl::TakeSegments(const message::Segments& segments) {
     segments_.emplace_back(rank, *std::move(fd));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Fd>> ClientImpl::TakeFds(const message::Checkpoint& checkpoint) {
+  std::vector<Fd> fds;
+  while (fds.size() < checkpoint.descriptors) {
+    std::optional<Fd> fd = connection_.TakeFd();
+    if (!fd.has_value()) {
+      return absl::InternalError("the agent announced more descriptors than it sent");
+    }
+    fds.push_back(*std::move(fd));
+  }
+  return fds;
 }
 
 absl::StatusOr<ViewDescription> ClientImpl::TakeView(message::View view) {
@@ -241,6 +255,8 @@ absl::StatusOr<ViewDescription> ClientImpl::AwaitView(
       if (progress) progress(last_line);
     } else if (const auto* segments = std::get_if<message::Segments>(&*message)) {
       PHX_RETURN_IF_ERROR(TakeSegments(*segments));
+    } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&*message)) {
+      PHX_RETURN_IF_ERROR(TakeFds(*checkpoint).status());  // of a view that is over
     } else if (const auto* revoked = std::get_if<message::Revoked>(&*message)) {
       if (!revoked->goes_on) return revoked->reason;
     } else if (std::holds_alternative<message::AllFinished>(*message) ||
@@ -248,7 +264,7 @@ absl::StatusOr<ViewDescription> ClientImpl::AwaitView(
       return absl::CancelledError("all ranks have finished; this process wasn't needed");
     } else if (!std::holds_alternative<message::Ordering>(*message) &&
                !std::holds_alternative<message::CommunicatorIds>(*message)) {
-      // Those two are of a view that is over.
+      // Those two are of such a view as well.
       return absl::InternalError(
           absl::StrCat("unexpected message from the agent: ", NameOf(*message)));
     }
@@ -267,7 +283,11 @@ void ClientImpl::Start(ClientEvents* events) {
 std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
   if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
   if (std::holds_alternative<message::AllLeft>(message)) return absl::OkStatus();
-  if (std::holds_alternative<message::Ordering>(message)) return std::nullopt;  // too late
+  // Too late.
+  if (std::holds_alternative<message::Ordering>(message) ||
+      std::holds_alternative<message::Checkpoint>(message)) {
+    return std::nullopt;
+  }
   logger_.Warning(absl::StrCat("ignored a message from the agent: ", NameOf(message)));
   return std::nullopt;
 }
@@ -318,6 +338,10 @@ void ClientImpl::SendOrdering(std::string payload) {
     return;
   }
   if (outbox_.Post(message::Ordering{std::move(payload)})) Wake();
+}
+
+void ClientImpl::SendCheckpoint(std::string payload) {
+  if (outbox_.Post(message::Checkpoint{std::move(payload), 0})) Wake();
 }
 
 absl::StatusOr<CommunicatorId> ClientImpl::ReserveCommunicators(int count, Deadline deadline) {
@@ -411,6 +435,15 @@ bool ClientImpl::TakeIn() {
 void ClientImpl::Handle(const Message& message) {
   if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
     if (!revoked_ && !all_left_) events_->OnOrdering(ordering->payload);
+    return;
+  }
+  if (const auto* checkpoint = std::get_if<message::Checkpoint>(&message)) {
+    absl::StatusOr<std::vector<Fd>> fds = TakeFds(*checkpoint);
+    if (!fds.ok()) {
+      logger_.Error(std::string(fds.status().message()));
+    } else if (!revoked_ && !all_left_) {
+      events_->OnCheckpoint(checkpoint->payload, *std::move(fds));
+    }
     return;
   }
   if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {

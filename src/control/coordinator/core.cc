@@ -82,6 +82,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnOrdering(said.agent, *ordering);
   } else if (const auto* ask = std::get_if<message::AskCommunicatorIds>(&said.message)) {
     OnAskCommunicatorIds(said.agent, *ask);
+  } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&said.message)) {
+    OnCheckpoint(said.agent, *checkpoint);
   } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
@@ -110,6 +112,9 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
     if (phase_ == Phase::kOver) return;
   }
   agents_.erase(lost.agent);
+  if (phase_ == Phase::kRunning) {
+    PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
+  }
 }
 
 void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
@@ -320,6 +325,7 @@ void CoordinatorCore::BeginView() {
   if (epoch_ == Epoch{1})
     Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
   Broadcast(view);
+  BeginCheckpoints();
   if (job_settings_.ordering == OrderingMode::kOff) return;
   ordering_ = std::make_unique<JobOrdering>(view);
   PassOn(ordering_->Begin());
@@ -446,6 +452,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const std::string& how) {
 }
 
 void CoordinatorCore::FailRunning(const absl::Status& reason) {
+  checkpoints_.EndView();
   phase_ = Phase::kEnding;
   reason_ = reason;
   Broadcast(message::Revoked{epoch_, reason});

@@ -3,10 +3,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "control_coordinator/core.h"
 
 namespace phalanx::control {
+namespace {
+
+std::string Milliseconds(Clock::duration duration) {
+  const double us = std::chrono::duration<double, std::micro>(duration).count();
+  return absl::StrFormat("%.1f ms", us / 1000);
+}
+
+}  // namespace
 
 void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   MemberRecord record{join.member, agent};
@@ -59,6 +68,7 @@ void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status
   phase_ = Phase::kRecovering;
   revoked_at_ = now_;
   ordering_.reset();
+  checkpoints_.EndView();
   for (auto& [incarnation, record] : members_) record.ready = false;
   Broadcast(message::Revoked{epoch_, reason, /*goes_on=*/true});
   PromoteSpare(lost);
@@ -66,15 +76,52 @@ void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
-  if (spares_.empty()) return FailRecovery(reason);
+  if (spares_.empty()) {
+    return FailRecovery(
+        absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));
+  }
   PromoteSpare(lost);
   BeginViewIfReady();
 }
 
 void CoordinatorCore::FailRecovery(const absl::Status& reason) {
-  Log(LogSeverity::kError,
-      absl::StrCat("no spare is left; the job can't go on: ", reason.message()));
+  Log(LogSeverity::kError, absl::StrCat("the job can't go on: ", reason.message()));
   FailRunning(reason);
+}
+
+void CoordinatorCore::BeginCheckpoints() {
+  std::vector<checkpoint::AgentId> agents;
+  for (const auto& [id, record] : agents_) {
+    agents.push_back(static_cast<checkpoint::AgentId>(id.value));
+  }
+  std::vector<checkpoint::AgentId> owners(static_cast<size_t>(world_size_));
+  for (const auto& [incarnation, record] : members_) {
+    owners[static_cast<size_t>(record.member.rank)] =
+        static_cast<checkpoint::AgentId>(record.agent.value);
+  }
+  PassOn(checkpoints_.BeginView(epoch_, std::move(agents), std::move(owners)));
+}
+
+void CoordinatorCore::OnCheckpoint(AgentId agent, const message::Checkpoint& message) {
+  if (phase_ != Phase::kRunning) return;  // said before it could know
+  JobCheckpoints::Outputs outputs;
+  const absl::Status status = checkpoints_.FromAgent(static_cast<checkpoint::AgentId>(agent.value),
+                                                     message.payload, &outputs);
+  if (status.ok()) {
+    PassOn(std::move(outputs));
+  } else {
+    DropAgent(agent, std::string(status.message()));
+  }
+}
+
+void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
+  if (outputs.restored.has_value()) TellOfRestored(outputs);
+  for (std::string& line : outputs.lines) Log(LogSeverity::kWarning, std::move(line));
+  for (JobCheckpoints::ToAgent& message : outputs.messages) {
+    Send(AgentId{static_cast<uint64_t>(message.agent)},
+         message::Checkpoint{std::move(message.payload), 0});
+  }
+  if (!outputs.lost.ok()) FailRecovery(outputs.lost);
 }
 
 // A member of the revoked view joins again. False: it isn't that.
@@ -96,14 +143,25 @@ void CoordinatorCore::BeginViewIfReady() {
                                      [](const auto& member) { return member.second.ready; });
   if (!all_ready) return;
   BeginView();
-  TellOfRecovery();
+  TellOfNextView();
 }
 
-void CoordinatorCore::TellOfRecovery() {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now_ - revoked_at_);
+void CoordinatorCore::TellOfNextView() {
+  returned_at_ = now_;
   Log(LogSeverity::kWarning,
-      absl::StrCat("recovered: epoch ", epoch_.value, " begins, ", ms.count(),
-                   " ms after the loss was known; ", spares_.size(), " spares are left"));
+      absl::StrCat("epoch ", epoch_.value, " begins, ", Milliseconds(returned_at_ - revoked_at_),
+                   " after the loss was known; ", spares_.size(), " spares are left"));
+}
+
+// "Recovered" in the sense of a program that restores its state.
+void CoordinatorCore::TellOfRestored(const JobCheckpoints::Outputs& outputs) {
+  if (epoch_ == Epoch{1}) return;
+  Log(LogSeverity::kWarning,
+      absl::StrCat("recovered in ", Milliseconds(now_ - revoked_at_),
+                   ": all ranks go on from step ", outputs.restored->version + 1,
+                   " (ranks came back in ", Milliseconds(returned_at_ - revoked_at_), ", ",
+                   outputs.bytes_restored, " bytes restored in ", Milliseconds(now_ - returned_at_),
+                   ")"));
 }
 
 void CoordinatorCore::CheckRecoveryDeadline() {

@@ -186,6 +186,13 @@ absl::StatusOr<Message> Convert(const wire::Ordering& from) {
       std::string(reinterpret_cast<const char*>(from.payload()->data()), from.payload()->size())};
 }
 
+absl::StatusOr<Message> Convert(const wire::Checkpoint& from) {
+  if (from.payload()->size() > kMaxCheckpointBytes) return Malformed("a payload is too long");
+  return message::Checkpoint{
+      std::string(reinterpret_cast<const char*>(from.payload()->data()), from.payload()->size()),
+      from.descriptors()};
+}
+
 absl::StatusOr<Message> Convert(const wire::AskCommunicatorIds& from) {
   return message::AskCommunicatorIds{Incarnation{from.incarnation()}, from.request(), from.count()};
 }
@@ -250,6 +257,8 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Finished());
     case wire::Body_AllFinished:
       return Convert(*envelope.body_as_AllFinished());
+    case wire::Body_Checkpoint:
+      return Convert(*envelope.body_as_Checkpoint());
   }
   return Malformed("its kind is unknown");
 }

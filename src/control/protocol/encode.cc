@@ -93,6 +93,11 @@ struct Encoder {
   auto operator()(const message::AllFinished& finished) {
     return wire::CreateAllFinished(builder, finished.epoch.value);
   }
+  auto operator()(const message::Checkpoint& checkpoint) {
+    const auto payload = builder.CreateVector(
+        reinterpret_cast<const uint8_t*>(checkpoint.payload.data()), checkpoint.payload.size());
+    return wire::CreateCheckpoint(builder, payload, checkpoint.descriptors);
+  }
   auto operator()(const message::AllLeft& left) {
     return wire::CreateAllLeft(builder, left.epoch.value);
   }

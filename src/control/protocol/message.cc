@@ -35,6 +35,7 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::Recoverable&) const { return "Recoverable"; }
     absl::string_view operator()(const message::Finished&) const { return "Finished"; }
     absl::string_view operator()(const message::AllFinished&) const { return "AllFinished"; }
+    absl::string_view operator()(const message::Checkpoint&) const { return "Checkpoint"; }
   };
   return std::visit(Namer{}, message);
 }

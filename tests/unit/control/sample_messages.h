@@ -44,7 +44,8 @@ inline std::vector<Message> SampleMessages() {
           message::SpareAccepted{Incarnation{16}},
           message::Recoverable{Incarnation{17}},
           message::Finished{Incarnation{18}},
-          message::AllFinished{Epoch{4}}};
+          message::AllFinished{Epoch{4}},
+          message::Checkpoint{std::string("\x00\x02", 2), 3}};
 }
 
 }  // namespace phalanx::control

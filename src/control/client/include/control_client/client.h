@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
+#include "control_process/fd.h"
 #include "control_protocol/job_settings.h"
 
 namespace phalanx::control {
@@ -64,6 +65,8 @@ class ClientEvents {
   // A message of the ordering service's, for this rank; in the order in which they were sent. None
   // after OnRevoked().
   virtual void OnOrdering(absl::string_view /*payload*/) {}
+  // A message about checkpoints, with its descriptors. None after OnRevoked().
+  virtual void OnCheckpoint(absl::string_view /*payload*/, std::vector<Fd> /*descriptors*/) {}
 };
 
 class Client {
@@ -112,6 +115,9 @@ class Client {
   // kMaxOrderingBytes is dropped with a line in the log; when the agent is gone nothing is sent,
   // and OnAgentLost() says so.
   virtual void SendOrdering(std::string payload) = 0;
+
+  // The same for a message about checkpoints.
+  virtual void SendCheckpoint(std::string payload) = 0;
 
   // For a thread that waits for a message of the ordering service's: reads in the control thread's
   // place, which saves its being woken. Waits `patience` at most and tells ClientEvents of what has

@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
+#include "control_coordinator/job_checkpoints.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 
@@ -120,6 +121,7 @@ class CoordinatorCore {
   void OnOrdering(AgentId agent, const message::Ordering& message);
   void OnRecoverable(AgentId agent, const message::Recoverable& recoverable);
   void OnFinished(AgentId agent, const message::Finished& finished);
+  void OnCheckpoint(AgentId agent, const message::Checkpoint& message);
   void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
 
   void OnAskStatus(AgentId asker, const message::AskStatus& ask);
@@ -150,7 +152,8 @@ class CoordinatorCore {
   void LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason);
   void FailRecovery(const absl::Status& reason);
   void BeginViewIfReady();
-  void TellOfRecovery();
+  void TellOfNextView();
+  void TellOfRestored(const JobCheckpoints::Outputs& outputs);
   void CheckRecoveryDeadline();
   void FailRunning(const absl::Status& reason);
   void Forget(uint64_t incarnation);
@@ -164,6 +167,8 @@ class CoordinatorCore {
   const MemberRecord* HolderOf(int rank) const;
 
   void PassOn(JobOrdering::Outputs outputs);
+  void PassOn(JobCheckpoints::Outputs outputs);
+  void BeginCheckpoints();
   void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
@@ -186,10 +191,12 @@ class CoordinatorCore {
   std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
   std::vector<MemberRecord> spares_;          // in the order in which they came
   bool all_finished_ = false;                 // of this view
-  Clock::time_point revoked_at_;              // the view that is being recovered
+  Clock::time_point revoked_at_;              // the last view that was
+  Clock::time_point returned_at_;             // when all had come back from it
   std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
-  std::vector<Question> questions_;           // not answered yet
+  JobCheckpoints checkpoints_;
+  std::vector<Question> questions_;  // not answered yet
   std::vector<CoordinatorOutput> outputs_;
 };
 

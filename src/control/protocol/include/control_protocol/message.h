@@ -30,6 +30,7 @@ inline constexpr size_t kMaxTransportNameBytes = 64;
 inline constexpr size_t kMaxAddressBytes = 4096;
 // What fits into a worker's message, with room for what goes around it.
 inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
+inline constexpr size_t kMaxCheckpointBytes = kMaxWorkerMessageBytes - 1024;
 inline constexpr size_t kMaxStatusBytes = kMaxControlMessageBytes / 2;
 
 namespace message {
@@ -145,6 +146,14 @@ struct Ordering {
   bool operator==(const Ordering&) const = default;
 };
 
+// About checkpoints; what is inside is checkpoint_wire's. At most kMaxCheckpointBytes. Between a
+// worker and its agent so many descriptors come with it.
+struct Checkpoint {
+  std::string payload;
+  uint32_t descriptors = 0;
+  bool operator==(const Checkpoint&) const = default;
+};
+
 // From a member: numbers that no other communicator of the view has.
 struct AskCommunicatorIds {
   Incarnation incarnation;  // of the asker
@@ -182,7 +191,7 @@ using Message =
                  message::Revoked, message::AllLeft, message::Segments, message::Ordering,
                  message::AskCommunicatorIds, message::CommunicatorIds, message::AskStatus,
                  message::JobStatus, message::SpareAccepted, message::Recoverable,
-                 message::Finished, message::AllFinished>;
+                 message::Finished, message::AllFinished, message::Checkpoint>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

@@ -1,0 +1,200 @@
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "checkpoint_generated.h"
+#include "checkpoint_wire/codec.h"
+
+// The FlatBuffers verifier proves that every offset stays inside the buffer and that required
+// fields are there; the functions here hold what it can't know: ranges, lengths, and places.
+namespace phalanx::checkpoint {
+namespace {
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("malformed checkpoint message: ", what));
+}
+
+VersionName Unpack(const wire::Name& name) { return {name.version(), name.epoch()}; }
+Term Unpack(const wire::Term& term) { return {term.epoch(), term.claim()}; }
+Digest Unpack(const wire::Digest& digest) { return {digest.high(), digest.low()}; }
+ShardItem Unpack(const wire::Item& item) {
+  return {Unpack(item.name()), item.rank(), Unpack(item.digest())};
+}
+
+absl::Status CheckRank(int rank) {
+  return rank >= 0 && rank <= kMaxRank ? absl::OkStatus() : Malformed("a rank out of range");
+}
+
+// The verifier doesn't look at where a list's structs lie.
+template <typename From, typename To>
+absl::Status ReadAll(const flatbuffers::Vector<From>& from, size_t most, std::vector<To>* to) {
+  if (from.size() > most) return Malformed("a list is too long");
+  if (from.size() > 0 && reinterpret_cast<uintptr_t>(from.Data()) % alignof(uint64_t) != 0) {
+    return Malformed("a misplaced list");
+  }
+  to->reserve(from.size());
+  for (const auto* item : from) to->push_back(Unpack(*item));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Source> SourceOf(uint8_t kind, int64_t agent) {
+  if (kind > static_cast<uint8_t>(Source::Kind::kPersistent)) {
+    return Malformed("a source out of range");
+  }
+  return Source{static_cast<Source::Kind>(kind), agent};
+}
+
+absl::StatusOr<LoadResult> ResultOf(uint8_t result) {
+  if (result >= kLoadResultCount) return Malformed("a result out of range");
+  return static_cast<LoadResult>(result);
+}
+
+absl::StatusOr<Orders> OrdersOf(const wire::Orders& from) {
+  Orders orders;
+  orders.term = Unpack(*from.term());
+  orders.sequence = from.sequence();
+  orders.decided = from.decided();
+  PHX_RETURN_IF_ERROR(ReadAll(*from.kept(), kMostVersions, &orders.kept));
+  PHX_RETURN_IF_ERROR(ReadAll(*from.in_flight(), kMostVersions, &orders.in_flight));
+  return orders;
+}
+
+absl::StatusOr<Message> Convert(const wire::Ask& from) { return Ask{Unpack(*from.term())}; }
+
+absl::StatusOr<Message> Convert(const wire::Orders& from) { return OrdersOf(from); }
+
+absl::StatusOr<Message> Convert(const wire::Fetch& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  PHX_ASSIGN_OR_RETURN(const Source source, SourceOf(from.kind(), from.agent()));
+  return Fetch{from.rank(), Unpack(*from.name()), source, Unpack(*from.digest()), from.round()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Restored& from) {
+  return Restored{Unpack(*from.name())};
+}
+
+absl::StatusOr<Message> Convert(const wire::Inventory& from) {
+  Inventory inventory;
+  inventory.term = Unpack(*from.term());
+  PHX_RETURN_IF_ERROR(ReadAll(*from.items(), kMostVersions * (kMaxRank + 1), &inventory.items));
+  for (const ShardItem& item : inventory.items) PHX_RETURN_IF_ERROR(CheckRank(item.rank));
+  if (from.orders() != nullptr) {
+    PHX_ASSIGN_OR_RETURN(inventory.orders, OrdersOf(*from.orders()));
+  }
+  return inventory;
+}
+
+absl::StatusOr<Message> Convert(const wire::Stored& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.item()->rank()));
+  return Stored{0, Unpack(*from.item())};
+}
+
+absl::StatusOr<Message> Convert(const wire::CopyIsBad& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return CopyIsBad{Unpack(*from.name()), from.rank(), 0};
+}
+
+absl::StatusOr<Message> Convert(const wire::Wants& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return Wants{from.rank(), Unpack(*from.name())};
+}
+
+absl::StatusOr<Message> Convert(const wire::FetchEnded& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  PHX_ASSIGN_OR_RETURN(const Source source, SourceOf(from.kind(), from.agent()));
+  PHX_ASSIGN_OR_RETURN(const LoadResult result, ResultOf(from.result()));
+  return FetchEnded{from.rank(), Unpack(*from.name()), source, result, from.bytes()};
+}
+
+absl::StatusOr<Message> Convert(const wire::OpenRooms& from) { return OpenRooms{from.bytes()}; }
+
+absl::StatusOr<Message> Convert(const wire::Reached& from) { return Reached{from.version()}; }
+
+absl::StatusOr<Message> Convert(const wire::Taken& from) { return Taken{from.version()}; }
+
+absl::StatusOr<Message> Convert(const wire::AwaitsState& /*from*/) { return AwaitsState{}; }
+
+absl::StatusOr<Message> Convert(const wire::Loaded& from) {
+  PHX_ASSIGN_OR_RETURN(const LoadResult result, ResultOf(from.result()));
+  return Loaded{from.round(), result};
+}
+
+absl::StatusOr<Message> Convert(const wire::Rooms& from) {
+  if (from.count() > kMostRooms) return Malformed("too many rooms");
+  return Rooms{from.count()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Verdict& from) {
+  if (from.room() < -1 || from.room() >= static_cast<int>(kMostRooms)) {
+    return Malformed("a room out of range");
+  }
+  return Verdict{from.version(), from.room()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Load& from) {
+  return Load{Unpack(*from.name()), Unpack(*from.digest()), from.round(), from.bytes(),
+              from.is_initial()};
+}
+
+absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
+  if (envelope.body() == nullptr) return Malformed("it has no body");
+  switch (envelope.body_type()) {
+    case wire::Body_NONE:
+      break;
+    case wire::Body_Ask:
+      return Convert(*envelope.body_as_Ask());
+    case wire::Body_Orders:
+      return Convert(*envelope.body_as_Orders());
+    case wire::Body_Fetch:
+      return Convert(*envelope.body_as_Fetch());
+    case wire::Body_Restored:
+      return Convert(*envelope.body_as_Restored());
+    case wire::Body_Inventory:
+      return Convert(*envelope.body_as_Inventory());
+    case wire::Body_Stored:
+      return Convert(*envelope.body_as_Stored());
+    case wire::Body_CopyIsBad:
+      return Convert(*envelope.body_as_CopyIsBad());
+    case wire::Body_Wants:
+      return Convert(*envelope.body_as_Wants());
+    case wire::Body_FetchEnded:
+      return Convert(*envelope.body_as_FetchEnded());
+    case wire::Body_OpenRooms:
+      return Convert(*envelope.body_as_OpenRooms());
+    case wire::Body_Reached:
+      return Convert(*envelope.body_as_Reached());
+    case wire::Body_Taken:
+      return Convert(*envelope.body_as_Taken());
+    case wire::Body_AwaitsState:
+      return Convert(*envelope.body_as_AwaitsState());
+    case wire::Body_Loaded:
+      return Convert(*envelope.body_as_Loaded());
+    case wire::Body_Rooms:
+      return Convert(*envelope.body_as_Rooms());
+    case wire::Body_Verdict:
+      return Convert(*envelope.body_as_Verdict());
+    case wire::Body_Load:
+      return Convert(*envelope.body_as_Load());
+  }
+  return Malformed("its kind is unknown");
+}
+
+}  // namespace
+
+absl::StatusOr<Message> Decode(absl::string_view bytes) {
+  if (bytes.size() < sizeof(uint64_t) || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
+    return Malformed("its length");
+  }
+  // Scalars are read in place, so the buffer starts where the widest of them may start.
+  std::vector<uint64_t> aligned((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(aligned.data(), bytes.data(), bytes.size());
+  const auto* buffer = reinterpret_cast<const uint8_t*>(aligned.data());
+  flatbuffers::Verifier verifier(buffer, bytes.size());
+  if (!wire::VerifyEnvelopeBuffer(verifier)) return Malformed("it fails verification");
+  return ConvertBody(*wire::GetEnvelope(buffer));
+}
+
+}  // namespace phalanx::checkpoint

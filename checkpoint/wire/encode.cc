@@ -1,0 +1,106 @@
+#include <vector>
+
+#include "checkpoint_generated.h"
+#include "checkpoint_wire/codec.h"
+
+namespace phalanx::checkpoint {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+wire::Name Pack(const VersionName& name) { return {name.version, name.epoch}; }
+wire::Term Pack(const Term& term) { return {term.epoch, term.claim}; }
+wire::Digest Pack(const Digest& digest) { return {digest.high, digest.low}; }
+wire::Item Pack(const ShardItem& item) { return {Pack(item.name), Pack(item.digest), item.rank}; }
+
+template <typename Item>
+auto PackAll(FlatBufferBuilder& builder, const std::vector<Item>& items) {
+  std::vector<decltype(Pack(std::declval<const Item&>()))> packed;
+  packed.reserve(items.size());
+  for (const Item& item : items) packed.push_back(Pack(item));
+  return builder.CreateVectorOfStructs(packed);
+}
+
+// One overload a message: builds its table.
+struct Encoder {
+  FlatBufferBuilder& builder;
+
+  auto operator()(const Ask& ask) {
+    const wire::Term term = Pack(ask.term);
+    return wire::CreateAsk(builder, &term);
+  }
+  auto operator()(const Orders& orders) {
+    const wire::Term term = Pack(orders.term);
+    const auto kept = PackAll(builder, orders.kept);
+    const auto in_flight = PackAll(builder, orders.in_flight);
+    return wire::CreateOrders(builder, &term, orders.sequence, kept, in_flight, orders.decided);
+  }
+  auto operator()(const Fetch& fetch) {
+    const wire::Name name = Pack(fetch.name);
+    const wire::Digest digest = Pack(fetch.digest);
+    return wire::CreateFetch(builder, fetch.rank, &name, static_cast<uint8_t>(fetch.source.kind),
+                             fetch.source.agent, &digest, fetch.round);
+  }
+  auto operator()(const Restored& restored) {
+    const wire::Name name = Pack(restored.name);
+    return wire::CreateRestored(builder, &name);
+  }
+  auto operator()(const Inventory& inventory) {
+    const wire::Term term = Pack(inventory.term);
+    const auto items = PackAll(builder, inventory.items);
+    Offset<wire::Orders> orders;
+    if (inventory.orders.has_value()) orders = (*this)(*inventory.orders);
+    return wire::CreateInventory(builder, &term, items, orders);
+  }
+  auto operator()(const Stored& stored) {
+    const wire::Item item = Pack(stored.shard);
+    return wire::CreateStored(builder, &item);
+  }
+  auto operator()(const CopyIsBad& bad) {
+    const wire::Name name = Pack(bad.name);
+    return wire::CreateCopyIsBad(builder, &name, bad.rank);
+  }
+  auto operator()(const Wants& wants) {
+    const wire::Name name = Pack(wants.name);
+    return wire::CreateWants(builder, wants.rank, &name);
+  }
+  auto operator()(const FetchEnded& ended) {
+    const wire::Name name = Pack(ended.name);
+    return wire::CreateFetchEnded(builder, ended.rank, &name,
+                                  static_cast<uint8_t>(ended.source.kind), ended.source.agent,
+                                  static_cast<uint8_t>(ended.result), ended.bytes);
+  }
+  auto operator()(const OpenRooms& open) { return wire::CreateOpenRooms(builder, open.bytes); }
+  auto operator()(const Reached& reached) { return wire::CreateReached(builder, reached.version); }
+  auto operator()(const Taken& taken) { return wire::CreateTaken(builder, taken.version); }
+  auto operator()(const AwaitsState&) { return wire::CreateAwaitsState(builder); }
+  auto operator()(const Loaded& loaded) {
+    return wire::CreateLoaded(builder, loaded.round, static_cast<uint8_t>(loaded.result));
+  }
+  auto operator()(const Rooms& rooms) { return wire::CreateRooms(builder, rooms.count); }
+  auto operator()(const Verdict& verdict) {
+    return wire::CreateVerdict(builder, verdict.version, verdict.room);
+  }
+  auto operator()(const Load& load) {
+    const wire::Name name = Pack(load.name);
+    const wire::Digest digest = Pack(load.digest);
+    return wire::CreateLoad(builder, &name, &digest, load.round, load.bytes, load.is_initial);
+  }
+};
+
+template <typename Table>
+void Finish(FlatBufferBuilder& builder, Offset<Table> table) {
+  builder.Finish(wire::CreateEnvelope(builder, wire::BodyTraits<Table>::enum_value, table.Union()),
+                 wire::EnvelopeIdentifier());
+}
+
+}  // namespace
+
+std::string Encode(const Message& message) {
+  FlatBufferBuilder builder;
+  std::visit([&](const auto& value) { Finish(builder, Encoder{builder}(value)); }, message);
+  return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+}
+
+}  // namespace phalanx::checkpoint

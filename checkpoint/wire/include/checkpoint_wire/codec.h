@@ -1,0 +1,89 @@
+// Messages about checkpoints as bytes; and those between a worker and its agent, which are no
+// matter of the cores.
+#ifndef PHALANX_CHECKPOINT_WIRE_CODEC_H_
+#define PHALANX_CHECKPOINT_WIRE_CODEC_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "checkpoint/messages.h"
+#include "checkpoint/restore.h"
+
+namespace phalanx::checkpoint {
+
+enum class LoadResult : uint8_t {
+  kLoaded,
+  kCorrupt,   // the bytes don't have the digest
+  kNoAnswer,  // there was nothing to read
+};
+inline constexpr int kLoadResultCount = 3;
+
+// An agent to the coordinator: how a Fetch ended.
+struct FetchEnded {
+  int rank = 0;
+  VersionName name;
+  Source source;
+  LoadResult result = LoadResult::kLoaded;
+  uint64_t bytes = 0;  // that were read
+};
+
+// A worker asks its agent for memory to save in: so many bytes for each version. Before its first
+// Reached, once.
+struct OpenRooms {
+  uint64_t bytes = 0;
+};
+// The answer: as many descriptors of memory come with it, to be written to. They are the worker's
+// until the process ends.
+struct Rooms {
+  uint32_t count = 0;
+};
+// A worker has come to Checkpoint and waits for the Verdict.
+struct Reached {
+  int64_t version = 0;
+};
+struct Verdict {
+  int64_t version = 0;
+  int room = -1;  // into which to copy; -1: the version is skipped by all ranks
+};
+// The copy is there, and the worker won't touch it until it is given the room again.
+struct Taken {
+  int64_t version = 0;
+};
+// A worker has come to Restore.
+struct AwaitsState {};
+// What it is to read; the memory's descriptor comes with it, unless these are its first regions. A
+// later one replaces an earlier one, up to Restored.
+struct Load {
+  VersionName name;
+  Digest digest;
+  uint64_t round = 0;
+  uint64_t bytes = 0;
+  bool is_initial = false;
+};
+struct Loaded {
+  uint64_t round = 0;
+  LoadResult result = LoadResult::kLoaded;
+};
+
+using Message =
+    std::variant<Ask, Orders, Fetch, Restored, Inventory, Stored, CopyIsBad, Wants, FetchEnded,
+                 OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load>;
+
+// Bounds that the decoder holds.
+inline constexpr int kMaxRank = 65535;
+inline constexpr size_t kMostVersions = 64;
+inline constexpr uint32_t kMostRooms = 64;
+
+// The name of the agent that speaks isn't sent: whoever gets a message knows from whom.
+std::string Encode(const Message& message);
+
+// Any bytes are safe to pass. INVALID_ARGUMENT when they are not a well-formed message within its
+// bounds.
+absl::StatusOr<Message> Decode(absl::string_view bytes);
+
+}  // namespace phalanx::checkpoint
+
+#endif  // PHALANX_CHECKPOINT_WIRE_CODEC_H_

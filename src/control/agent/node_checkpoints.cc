@@ -1,0 +1,257 @@
+#include "node_checkpoints.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace phalanx::control {
+namespace {
+
+// One committed version and one in flight.
+constexpr size_t kRooms = 2;
+
+}  // namespace
+
+NodeCheckpoints::NodeCheckpoints(asio::io_context& context, Handlers handlers, Logger logger)
+    : context_(context),
+      handlers_(std::move(handlers)),
+      logger_(std::move(logger)),
+      holder_({.agent = 0, .rooms = kRooms}) {}
+
+NodeCheckpoints::~NodeCheckpoints() {
+  digests_.stop();
+  digests_.join();
+}
+
+void NodeCheckpoints::BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank) {
+  epoch_ = epoch;
+  ranks_.clear();
+  for (const auto& [rank, worker] : worker_of_rank) ranks_[rank].worker = worker;
+}
+
+void NodeCheckpoints::EndView() { ranks_.clear(); }
+
+void NodeCheckpoints::ForgetWorker(uint64_t worker) { rooms_.erase(worker); }
+
+absl::Status NodeCheckpoints::FromWorker(uint64_t worker, absl::string_view payload) {
+  PHX_ASSIGN_OR_RETURN(const checkpoint::Message message, checkpoint::Decode(payload));
+  const auto place = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [&](const auto& entry) { return entry.second.worker == worker; });
+  if (place == ranks_.end()) return absl::InvalidArgumentError("it has no rank to save");
+  const int rank = place->first;
+  if (const auto* open = std::get_if<checkpoint::OpenRooms>(&message)) {
+    return OnOpenRooms(worker, *open);
+  }
+  if (const auto* reached = std::get_if<checkpoint::Reached>(&message)) {
+    return OnReached(rank, *reached);
+  }
+  if (const auto* taken = std::get_if<checkpoint::Taken>(&message)) return OnTaken(rank, *taken);
+  if (const auto* loaded = std::get_if<checkpoint::Loaded>(&message)) {
+    return OnLoaded(rank, *loaded);
+  }
+  if (!std::holds_alternative<checkpoint::AwaitsState>(message)) {
+    return absl::InvalidArgumentError("it sent what only others say about checkpoints");
+  }
+  place->second.awaits_state = true;
+  SendLoad(rank);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCheckpoints::OnOpenRooms(uint64_t worker, const checkpoint::OpenRooms& open) {
+  Rooms& rooms = rooms_[worker];
+  if (!rooms.empty()) return absl::InvalidArgumentError("it opened its rooms twice");
+  std::vector<SharedFd> fds;
+  for (size_t i = 0; i < kRooms; ++i) {
+    auto memory = SnapshotMemory::Create(open.bytes);
+    if (!memory.ok()) {
+      logger_.Warning(std::string(memory.status().message()));
+      rooms_.erase(worker);
+      handlers_.to_worker(worker, checkpoint::Rooms{0}, {});
+      return absl::OkStatus();
+    }
+    fds.push_back((*memory)->fd());
+    rooms.push_back(std::make_shared<Room>(Room{*std::move(memory), std::nullopt}));
+  }
+  const auto count = static_cast<uint32_t>(fds.size());
+  handlers_.to_worker(worker, checkpoint::Rooms{count}, std::move(fds));
+  return absl::OkStatus();
+}
+
+absl::Status NodeCheckpoints::OnReached(int rank, const checkpoint::Reached& reached) {
+  LocalRank& local = ranks_.at(rank);
+  if (rooms_.count(local.worker) == 0) {
+    return absl::InvalidArgumentError("it saves without a room");
+  }
+  local.reached = reached.version;
+  if (holder_.VerdictOn(NameOf(reached.version)) == checkpoint::Holder::Verdict::kUndecided) {
+    handlers_.to_coordinator(checkpoint::Wants{rank, NameOf(reached.version)});
+  }
+  GiveVerdict(rank);
+  return absl::OkStatus();
+}
+
+void NodeCheckpoints::GiveVerdict(int rank) {
+  LocalRank& local = ranks_.at(rank);
+  if (!local.reached.has_value()) return;
+  const checkpoint::VersionName name = NameOf(*local.reached);
+  checkpoint::Verdict verdict{name.version, -1};
+  switch (holder_.VerdictOn(name)) {
+    case checkpoint::Holder::Verdict::kUndecided:
+      return;
+    case checkpoint::Holder::Verdict::kSkip:
+      break;
+    case checkpoint::Holder::Verdict::kTake: {
+      const Rooms& rooms = rooms_[local.worker];
+      const auto room = std::find_if(rooms.begin(), rooms.end(), [](const auto& candidate) {
+        return !candidate->holds.has_value();
+      });
+      // There are as many rooms as versions that the coordinator lets be at once.
+      if (room == rooms.end()) return;
+      (*room)->holds = name;
+      shards_[{name, rank}] = *room;
+      verdict.room = static_cast<int>(room - rooms.begin());
+      break;
+    }
+  }
+  local.reached.reset();
+  handlers_.to_worker(local.worker, verdict, {});
+}
+
+absl::Status NodeCheckpoints::OnTaken(int rank, const checkpoint::Taken& taken) {
+  const checkpoint::VersionName name = NameOf(taken.version);
+  // Freed meanwhile: nobody needs it any more.
+  if (shards_.count({name, rank}) == 0) return absl::OkStatus();
+  Step(checkpoint::ShardBegins{name, rank, 1, std::nullopt});
+  Step(checkpoint::ChunkArrived{name, rank, 0, true});
+  return absl::OkStatus();
+}
+
+absl::Status NodeCheckpoints::OnLoaded(int rank, const checkpoint::Loaded& loaded) {
+  const LocalRank& local = ranks_.at(rank);
+  if (!local.fetch.has_value() || local.fetch->round != loaded.round || !local.load_sent) {
+    return absl::OkStatus();  // it was told of another one since
+  }
+  if (loaded.result == checkpoint::LoadResult::kCorrupt) {
+    Step(checkpoint::ShardIsBad{local.fetch->name, rank});
+  }
+  EndFetch(rank, loaded.result);
+  return absl::OkStatus();
+}
+
+absl::Status NodeCheckpoints::FromCoordinator(absl::string_view payload) {
+  PHX_ASSIGN_OR_RETURN(const checkpoint::Message message, checkpoint::Decode(payload));
+  if (const auto* ask = std::get_if<checkpoint::Ask>(&message)) {
+    Step(*ask);
+  } else if (const auto* orders = std::get_if<checkpoint::Orders>(&message)) {
+    Step(*orders);
+    for (const auto& [rank, local] : ranks_) GiveVerdict(rank);
+  } else if (const auto* fetch = std::get_if<checkpoint::Fetch>(&message)) {
+    OnFetch(*fetch);
+  } else if (const auto* restored = std::get_if<checkpoint::Restored>(&message)) {
+    OnRestored(*restored);
+  } else {
+    return absl::InvalidArgumentError("the coordinator sent what only others say of checkpoints");
+  }
+  return absl::OkStatus();
+}
+
+void NodeCheckpoints::OnFetch(const checkpoint::Fetch& fetch) {
+  const auto local = ranks_.find(fetch.rank);
+  if (local == ranks_.end()) return;
+  local->second.fetch = fetch;
+  local->second.load_sent = false;
+  local->second.load_bytes = 0;
+  SendLoad(fetch.rank);
+}
+
+void NodeCheckpoints::SendLoad(int rank) {
+  LocalRank& local = ranks_.at(rank);
+  if (!local.awaits_state || !local.fetch.has_value() || local.load_sent) return;
+  const checkpoint::Fetch& fetch = *local.fetch;
+  checkpoint::Load load{fetch.name, fetch.digest, fetch.round, 0, false};
+  switch (fetch.source.kind) {
+    case checkpoint::Source::Kind::kInitial:
+      load.is_initial = true;
+      local.load_sent = true;
+      handlers_.to_worker(local.worker, load, {});
+      return;
+    case checkpoint::Source::Kind::kLocal:
+      break;
+    case checkpoint::Source::Kind::kReplica:
+    case checkpoint::Source::Kind::kPersistent:
+      // Agents don't reach each other's memory yet.
+      return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
+  }
+  const auto shard = shards_.find({fetch.name, rank});
+  if (shard == shards_.end()) return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
+  absl::StatusOr<SharedFd> fd = shard->second->memory->ForReading();
+  if (!fd.ok()) {
+    logger_.Warning(std::string(fd.status().message()));
+    return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
+  }
+  load.bytes = shard->second->memory->bytes();
+  local.load_bytes = load.bytes;
+  local.load_sent = true;
+  handlers_.to_worker(local.worker, load, {*std::move(fd)});
+}
+
+void NodeCheckpoints::EndFetch(int rank, checkpoint::LoadResult result) {
+  LocalRank& local = ranks_.at(rank);
+  const checkpoint::Fetch fetch = *local.fetch;
+  local.fetch.reset();
+  handlers_.to_coordinator(
+      checkpoint::FetchEnded{rank, fetch.name, fetch.source, result, local.load_bytes});
+}
+
+void NodeCheckpoints::OnRestored(const checkpoint::Restored& restored) {
+  for (auto& [rank, local] : ranks_) {
+    local.fetch.reset();
+    local.awaits_state = false;
+    handlers_.to_worker(local.worker, restored, {});
+  }
+}
+
+void NodeCheckpoints::Step(const checkpoint::HolderInput& input) {
+  for (const checkpoint::HolderOutput& output : holder_.Step(input)) {
+    if (const auto* stored = std::get_if<checkpoint::Stored>(&output)) {
+      handlers_.to_coordinator(*stored);
+    } else if (const auto* inventory = std::get_if<checkpoint::Inventory>(&output)) {
+      handlers_.to_coordinator(*inventory);
+    } else if (const auto* digest = std::get_if<checkpoint::DigestShard>(&output)) {
+      ComputeDigest({digest->name, digest->rank});
+    } else if (const auto* release = std::get_if<checkpoint::Release>(&output)) {
+      Release(release->name);
+    } else if (const auto* bad = std::get_if<checkpoint::CopyIsBad>(&output)) {
+      handlers_.to_coordinator(*bad);
+    }
+    // Chunks come whole, and what is refused is late.
+  }
+}
+
+// Reading a shard once takes as long as copying it: not on this thread.
+void NodeCheckpoints::ComputeDigest(const ShardKey& key) {
+  const auto shard = shards_.find(key);
+  if (shard == shards_.end()) return;
+  asio::post(digests_, [this, key, memory = shard->second->memory] {
+    const checkpoint::Digest digest = memory->ComputeDigest();
+    asio::post(context_, [this, key, digest] {
+      Step(checkpoint::ShardDigested{key.first, key.second, digest});
+    });
+  });
+}
+
+void NodeCheckpoints::Release(const checkpoint::VersionName& name) {
+  for (auto shard = shards_.begin(); shard != shards_.end();) {
+    if (shard->first.first != name) {
+      ++shard;
+      continue;
+    }
+    shard->second->holds.reset();
+    shard = shards_.erase(shard);
+  }
+}
+
+}  // namespace phalanx::control

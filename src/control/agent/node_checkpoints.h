@@ -1,0 +1,99 @@
+// The node's part of checkpoints: memory that outlives workers, and who may write or read what.
+#ifndef PHALANX_CONTROL_AGENT_NODE_CHECKPOINTS_H_
+#define PHALANX_CONTROL_AGENT_NODE_CHECKPOINTS_H_
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/ids.h"
+#include "base/logger.h"
+#include "checkpoint/holder.h"
+#include "checkpoint/restore.h"
+#include "checkpoint_wire/codec.h"
+#include "snapshot_memory.h"
+#include "worker_connection.h"
+
+namespace phalanx::control {
+
+// On the agent's thread only; handlers are called before a call returns, and later when a digest is
+// computed.
+//
+// A worker saves into rooms: memory of its own that it writes and we read. A room belongs to the
+// process that it was opened for and to no other: a process that is believed dead may still write
+// into it. What is committed there stays until it is freed; then the room goes with its process.
+class NodeCheckpoints {
+ public:
+  struct Handlers {
+    std::function<void(uint64_t worker, const checkpoint::Message& message, std::vector<SharedFd>)>
+        to_worker;
+    std::function<void(const checkpoint::Message& message)> to_coordinator;
+  };
+
+  NodeCheckpoints(asio::io_context& context, Handlers handlers, Logger logger);
+  ~NodeCheckpoints();  // waits for the digest that is being computed
+
+  // Workers of this node by rank.
+  void BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank);
+  void EndView();
+  void ForgetWorker(uint64_t worker);
+
+  // INVALID_ARGUMENT: nothing was done, and the worker must not be listened to any more.
+  absl::Status FromWorker(uint64_t worker, absl::string_view payload);
+  // INVALID_ARGUMENT: nothing was done.
+  absl::Status FromCoordinator(absl::string_view payload);
+
+ private:
+  struct Room {
+    std::shared_ptr<const SnapshotMemory> memory;
+    std::optional<checkpoint::VersionName> holds;
+  };
+  using Rooms = std::vector<std::shared_ptr<Room>>;
+  // A rank of this node in the view.
+  struct LocalRank {
+    uint64_t worker = 0;
+    std::optional<int64_t> reached;          // waits for the verdict on this version
+    bool awaits_state = false;               // is in Restore
+    std::optional<checkpoint::Fetch> fetch;  // what it is to load
+    bool load_sent = false;
+    uint64_t load_bytes = 0;
+  };
+  using ShardKey = std::pair<checkpoint::VersionName, int>;
+
+  absl::Status OnOpenRooms(uint64_t worker, const checkpoint::OpenRooms& open);
+  absl::Status OnReached(int rank, const checkpoint::Reached& reached);
+  absl::Status OnTaken(int rank, const checkpoint::Taken& taken);
+  absl::Status OnLoaded(int rank, const checkpoint::Loaded& loaded);
+  void OnFetch(const checkpoint::Fetch& fetch);
+  void OnRestored(const checkpoint::Restored& restored);
+  void GiveVerdict(int rank);
+  void SendLoad(int rank);
+  void EndFetch(int rank, checkpoint::LoadResult result);
+  void Step(const checkpoint::HolderInput& input);
+  void ComputeDigest(const ShardKey& key);
+  void Release(const checkpoint::VersionName& name);
+  checkpoint::VersionName NameOf(int64_t version) const { return {version, epoch_.value}; }
+
+  asio::io_context& context_;
+  const Handlers handlers_;
+  const Logger logger_;
+  checkpoint::Holder holder_;
+  Epoch epoch_;
+  std::map<int, LocalRank> ranks_;
+  std::map<uint64_t, Rooms> rooms_;                   // by worker
+  std::map<ShardKey, std::shared_ptr<Room>> shards_;  // where the bytes are
+  asio::thread_pool digests_{1};                      // last: what it runs uses all of the above
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_AGENT_NODE_CHECKPOINTS_H_

@@ -1,0 +1,61 @@
+#include "snapshot_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "checkpoint_digest/digest.h"
+
+namespace phalanx::control {
+namespace {
+
+absl::Status Exhausted(const char* call) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory to save a state in: ", call, ": ", strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const SnapshotMemory>> SnapshotMemory::Create(uint64_t bytes) {
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) == 0 && bytes > uint64_t{machine.totalram} * machine.mem_unit) {
+    return absl::ResourceExhaustedError(absl::StrCat("a copy of the state needs ", bytes,
+                                                     " bytes, more than the machine's memory"));
+  }
+  Fd fd(::memfd_create("phalanx-checkpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return Exhausted("memfd_create");
+  // A mapping of nothing isn't possible.
+  const uint64_t length = std::max<uint64_t>(bytes, 1);
+  if (::ftruncate(fd.get(), static_cast<off_t>(length)) != 0) return Exhausted("ftruncate");
+  // A writer that made it shorter would kill its readers.
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return Exhausted("fcntl");
+  }
+  void* const data = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (data == MAP_FAILED) return Exhausted("mmap");
+  return std::shared_ptr<const SnapshotMemory>(
+      new SnapshotMemory(std::make_shared<const Fd>(std::move(fd)), data, bytes));
+}
+
+SnapshotMemory::~SnapshotMemory() {
+  ::munmap(const_cast<void*>(data_), std::max<uint64_t>(bytes_, 1));
+}
+
+absl::StatusOr<SharedFd> SnapshotMemory::ForReading() const {
+  Fd fd(::open(absl::StrCat("/proc/self/fd/", fd_->get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return absl::UnavailableError(absl::StrCat("open: ", strerror(errno)));
+  return std::make_shared<const Fd>(std::move(fd));
+}
+
+checkpoint::Digest SnapshotMemory::ComputeDigest() const {
+  return checkpoint::DigestOf(data_, bytes_);
+}
+
+}  // namespace phalanx::control

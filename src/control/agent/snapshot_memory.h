@@ -1,0 +1,44 @@
+// Memory in which one process writes a copy of its state and others read it: without a name, so
+// that nothing is left behind, and of a fixed size.
+#ifndef PHALANX_CONTROL_AGENT_SNAPSHOT_MEMORY_H_
+#define PHALANX_CONTROL_AGENT_SNAPSHOT_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/version.h"
+#include "worker_connection.h"
+
+namespace phalanx::control {
+
+class SnapshotMemory {
+ public:
+  // Takes no memory until it is written. RESOURCE_EXHAUSTED: no descriptors, or more bytes than
+  // the machine has available.
+  static absl::StatusOr<std::shared_ptr<const SnapshotMemory>> Create(uint64_t bytes);
+  ~SnapshotMemory();
+  SnapshotMemory(const SnapshotMemory&) = delete;
+  SnapshotMemory& operator=(const SnapshotMemory&) = delete;
+
+  uint64_t bytes() const { return bytes_; }
+  // For the process that writes.
+  const SharedFd& fd() const { return fd_; }
+  // For one that reads only. UNAVAILABLE: no descriptors.
+  absl::StatusOr<SharedFd> ForReading() const;
+  // Of all bytes as they are now; any thread.
+  checkpoint::Digest ComputeDigest() const;
+
+ private:
+  SnapshotMemory(SharedFd fd, const void* bytes_read, uint64_t bytes)
+      : fd_(std::move(fd)), data_(bytes_read), bytes_(bytes) {}
+
+  const SharedFd fd_;
+  const void* const data_;
+  const uint64_t bytes_;
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_AGENT_SNAPSHOT_MEMORY_H_
