@@ -13,12 +13,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "command_line.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/node_job.h"
 #include "control_launch/nodes_job.h"
+#include "faults/fault.h"
 
 namespace phalanx::tools {
 namespace {
@@ -45,6 +47,7 @@ that killed it. 127: no such program, 126: not executable, 2: wrong options, 1: 
 Examples:
   phalanx run -n 4 -- train
   phalanx run -n 4 --spares 1 -- train
+  phalanx run -n 4 --spares 1 --fault 'kill rank=2 at=step:120' -- train
   phalanx run -n 8 python3 train.py --epochs 3
   phalanx run --nodes node1:4,node2:4 -- ./train)";
 
@@ -62,6 +65,8 @@ struct RunOptions {
   std::string remote_command;
   std::string address;
   std::string report_file;
+  std::vector<std::string> faults;
+  std::string fault_file;
 };
 
 void AddNodeOptions(CLI::App& command, RunOptions* options) {
@@ -94,6 +99,21 @@ void AddNodeOptions(CLI::App& command, RunOptions* options) {
       .add_option("--address", options->address,
                   "Address of this machine that all hosts reach; default: found by itself")
       ->type_name("ADDRESS")
+      ->group(group);
+}
+
+void AddFaultOptions(CLI::App& command, RunOptions* options) {
+  const std::string group = "Faults, for tests";
+  command
+      .add_option("--fault", options->faults,
+                  "Let a process fail: `kill rank=N at=step:N`, `segfault …` or `exit … code=N`; "
+                  "once, when it comes to the checkpoint of that step; may be repeated")
+      ->type_name("FAULT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  command.add_option("--fault-file", options->fault_file, "The same from a file, one a line")
+      ->type_name("FILE")
       ->group(group);
 }
 
@@ -135,6 +155,7 @@ void AddOptions(CLI::App& command, RunOptions* options) {
                   "Append each report about operations that wait, one line of JSON each")
       ->envname("PHALANX_REPORT_FILE")
       ->type_name("FILE");
+  AddFaultOptions(command, options);
   AddNodeOptions(command, options);
   command.footer(kFooter);
 }
@@ -153,15 +174,35 @@ std::map<std::string, std::string> ToVariables(const std::vector<std::string>& w
   return variables;
 }
 
+absl::StatusOr<std::string> ReadText(const std::string& option, const std::string& path) {
+  std::ifstream file(path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file) return text;
+  return absl::NotFoundError(absl::StrCat(option, ": can't read '", path, "'"));
+}
+
+// As the value of PHALANX_FAULTS.
+absl::StatusOr<std::string> FaultsOf(const RunOptions& options) {
+  std::string text = absl::StrJoin(options.faults, "\n");
+  if (!options.fault_file.empty()) {
+    PHX_ASSIGN_OR_RETURN(const std::string more, ReadText("--fault-file", options.fault_file));
+    absl::StrAppend(&text, "\n", more);
+  }
+  PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults, faults::ParseFaults(text));
+  for (const faults::Fault& fault : faults) {
+    if (options.ranks == 0 || fault.rank < options.ranks) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the fault '", faults::ToText(fault),
+                                                   "': there are only ", options.ranks, " ranks"));
+  }
+  return absl::StrJoin(faults, ";", [](std::string* out, const faults::Fault& fault) {
+    out->append(faults::ToText(fault));
+  });
+}
+
 absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& options) {
   std::vector<control::HostSlots> hosts;
   if (!options.host_file.empty()) {
-    std::ifstream file(options.host_file);
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    if (!file) {
-      return absl::NotFoundError(absl::StrCat("--hostfile: can't read '", options.host_file, "'"));
-    }
+    PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--hostfile", options.host_file));
     PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostFile(text));
   } else {
     PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostList(options.nodes));
@@ -233,6 +274,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   control::NodeAssignment assignment;
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
+  const absl::StatusOr<std::string> faults = FaultsOf(options);
+  if (!faults.ok()) return UsageError(std::string(faults.status().message()));
+  if (!faults->empty()) assignment.variables["PHALANX_FAULTS"] = *faults;
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
   assignment.replaces = options.spares > 0;

@@ -85,6 +85,10 @@ struct PHALANX_EXPORT Options {
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds operation_timeout{600'000};
 
+  // For tests: what is to go wrong, `kill rank=2 at=step:120` and so on, with `;` between; see
+  // docs/recovery.md. PHALANX_FAULTS, set by `phalanx run --fault`; equal on all ranks.
+  std::string faults;
+
   // Least severity that is printed: "info", "warning" (default) or "error". PHALANX_LOG.
   std::string log = "warning";
 

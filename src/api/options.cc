@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "control_protocol/job_settings.h"
+#include "faults/fault.h"
 
 namespace phalanx {
 namespace {
@@ -156,6 +157,7 @@ const std::vector<Entry>& Entries() {
       {"OPERATION_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.operation_timeout); },
        {}},
+      {"FAULTS", SetText<&Options::faults>, {}},
       {"LOG",
        [](Options& o, const std::string& t) {
          return ParseChoice(t, {"info", "warning", "error"}, &o.log);
@@ -243,6 +245,9 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " isn't a rank of a job of ",
                                                    world_size, ": ranks are 0 to ",
                                                    world_size - 1));
+  }
+  if (const absl::Status good = faults::ParseFaults(faults).status(); !good.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("PHALANX_FAULTS: ", good.message()));
   }
   if (spare && rank >= 0) {
     return absl::InvalidArgumentError(absl::StrCat("a spare has no rank, but rank ", rank,

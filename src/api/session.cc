@@ -28,6 +28,7 @@ absl::StatusOr<int64_t> View::Restore(absl::Span<const StateRegion> regions) {
 
 absl::Status View::Checkpoint(absl::Span<const StateRegion> regions, int64_t step) {
   if (state_ == nullptr) return absl::FailedPreconditionError("a spare saves inside of Run");
+  state_->faults().AtStep(rank(), step, state_->client());
   return state_->saver().Save(regions, step, Deadline::After(state_->options().operation_timeout));
 }
 

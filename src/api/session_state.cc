@@ -140,6 +140,8 @@ absl::Status SessionState::Enter(control::ViewDescription view) {
       node_ranks_.push_back(member.rank);
     }
   }
+  PHX_ASSIGN_OR_RETURN(std::vector<faults::Fault> faults, faults::ParseFaults(options().faults));
+  faults_ = FaultInjector(std::move(faults), view_.performed_faults);
   return BuildEngine();
 }
 

@@ -15,6 +15,7 @@
 #include "control_client/client.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "fault_injector.h"
 #include "fuser.h"
 #include "launch/ordered_gate.h"
 #include "participant.h"
@@ -36,6 +37,7 @@ class SessionState final : public control::ClientEvents {
   const Options& options() const { return participant_->options; }
   const Logger& logger() const { return participant_->logger; }
   control::Client& client() { return *participant_->client; }
+  FaultInjector& faults() { return faults_; }
   Saver& saver() { return *participant_->saver; }
   bool has_place() const { return engine_ != nullptr; }
   const control::ViewDescription& view() const { return view_; }
@@ -97,6 +99,7 @@ class SessionState final : public control::ClientEvents {
   launch::OrderedGate* ordered_gate_ = nullptr;  // gate_, if it is one
   std::unique_ptr<engine::Engine> engine_;
   FusedCount fused_;
+  FaultInjector faults_;
   std::atomic<bool> open_{false};
 };
 

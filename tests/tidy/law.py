@@ -16,6 +16,7 @@ ROOMS = {
     "ordering/wire": {"ordering", "ordering_wire"},
     # And as JSON, for people's programs.
     "ordering/json": {"ordering", "ordering_json"},
+    "src/faults": {"faults"},
     "src/fusion": {"fusion", "ordering"},
     "src/membership": {"membership"},
     "src/topology": {"topology", "plan"},
@@ -38,12 +39,12 @@ ROOMS = {
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},
     "checkpoint/files": {"checkpoint", "checkpoint_digest", "checkpoint_files"},
     # The composition root: the one room that names concrete transports.
-    "src/api": {"phalanx", "api", "engine", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
+    "src/api": {"phalanx", "api", "engine", "faults", "fusion", "launch", "plan", "ordering", "ordering_wire", "device",
                 "spi", "shm", "sim", "ucx", "ofi", "topology", "control_*", "checkpoint",
                 "checkpoint_digest", "checkpoint_wire"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "control_*", "stress", "simulate", "checkpoint_files",
+    "tools": {"phalanx", "tools", "faults", "control_*", "stress", "simulate", "checkpoint_files",
               "checkpoint"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
@@ -57,7 +58,7 @@ ROOMS = {
 UNRESTRICTED = {"tests"}
 
 # Rooms without threads, clocks, environment, sockets, files or global randomness.
-PURE = ["src/plan", "src/fusion", "ordering", "src/membership", "checkpoint/core"]
+PURE = ["src/plan", "src/faults", "src/fusion", "ordering", "src/membership", "checkpoint/core"]
 
 PURE_FORBIDDEN_INCLUDES = [
     "atomic", "barrier", "chrono", "condition_variable", "csignal", "cstdio", "ctime", "fcntl.h",

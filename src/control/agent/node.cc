@@ -142,6 +142,8 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     OnLeave(worker);
   } else if (std::holds_alternative<message::Recoverable>(message)) {
     if (worker.state == State::kMember) link_.Send(message::Recoverable{worker.incarnation});
+  } else if (std::holds_alternative<message::FaultPerformed>(message)) {
+    if (worker.state == State::kMember) link_.Send(message);
   } else if (std::holds_alternative<message::Finished>(message)) {
     if (worker.state == State::kMember) link_.Send(message::Finished{worker.incarnation});
   } else if (auto* ask = std::get_if<message::AskCommunicatorIds>(&message);

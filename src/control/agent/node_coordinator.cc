@@ -133,6 +133,7 @@ void Node::OnAllFinished(const message::AllFinished& finished) {
 // The view is over and another one follows: its members may join again.
 void Node::AwaitNextView(const message::Revoked& revoked) {
   if (phase_ != Phase::kRunning) return;
+  events_->OnRecovering();
   phase_ = Phase::kJoining;
   tick_timer_.cancel();
   ordering_.reset();

@@ -32,6 +32,7 @@ ViewDescription ToDescription(message::View view) {
   description.epoch = view.epoch;
   description.job_token = view.job_token;
   description.settings = view.settings;
+  description.performed_faults = std::move(view.performed_faults);
   description.node_cores = std::move(view.node_cores);
   description.members.reserve(view.members.size());
   for (message::Member& member : view.members) {
@@ -60,6 +61,7 @@ class ClientImpl final : public Client {
   bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   void SayRecoverable() override;
+  void SayFaultPerformed(uint32_t index, Deadline deadline) override;
   absl::Status Finish(Deadline deadline) override;
   bool AwaitRevocation(Deadline deadline) override;
   bool goes_on() const override { return goes_on_.load(std::memory_order_acquire); }
@@ -72,7 +74,7 @@ class ClientImpl final : public Client {
   absl::StatusOr<ViewDescription> AwaitView(std::string last_line,
                                             const std::function<void(const std::string&)>& progress,
                                             Deadline deadline);
-  // What others queued goes before what is sent now; without the control thread only.
+  // Sends what is queued.
   absl::Status SendTheRest(Deadline deadline);
   // Forgets the view that has ended.
   void BeginAnew();
@@ -294,6 +296,13 @@ std::optional<absl::Status> ClientImpl::EndIn(const Message& message) const {
 
 void ClientImpl::SayRecoverable() {
   if (outbox_.Post(message::Recoverable{incarnation_})) Wake();
+}
+
+void ClientImpl::SayFaultPerformed(uint32_t index, Deadline deadline) {
+  if (outbox_.Post(message::FaultPerformed{index})) Wake();
+  // What lies in the socket outlives us.
+  const absl::Status sent = SendTheRest(deadline);
+  if (!sent.ok()) logger_.Error(std::string(sent.message()));
 }
 
 absl::Status ClientImpl::Finish(Deadline deadline) {

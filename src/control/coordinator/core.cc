@@ -84,6 +84,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnAskCommunicatorIds(said.agent, *ask);
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&said.message)) {
     OnCheckpoint(said.agent, *checkpoint);
+  } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
+    performed_faults_.insert(fault->index);
   } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
@@ -310,7 +312,8 @@ void CoordinatorCore::BeginView() {
   next_communicator_ = 1;
   all_finished_ = false;
   agent_of_node_.clear();
-  message::View view{epoch_, settings_.job_token, {}, {}, job_settings_};
+  message::View view{epoch_, settings_.job_token, {}, {}, job_settings_, {}};
+  view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
   view.members.resize(static_cast<size_t>(world_size_));
   for (auto& [incarnation, record] : members_) {
     record.finished = false;

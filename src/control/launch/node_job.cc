@@ -77,16 +77,19 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     loop_.stop();
   }
 
-  // These three come on the agent's thread.
+  // These four come on the agent's thread.
   void OnRevoked(const absl::Status& reason) override {
     asio::post(loop_, [this, reason] { HandleLoss(reason); });
   }
   void OnJobOver(const absl::Status& status) override {
     if (status.ok()) {
-      asio::post(loop_, [this] { supervisor_->OnJobDone(); });
+      asio::post(loop_, [this] { supervisor_->OnFailuresSettled(); });
     } else {
       asio::post(loop_, [this, status] { HandleLoss(status); });
     }
+  }
+  void OnRecovering() override {
+    asio::post(loop_, [this] { supervisor_->OnFailuresSettled(); });
   }
   void OnEndedOutside(pid_t pid, int wait_status) override {
     asio::post(loop_, [this, pid, wait_status] { HandleEndOutside(pid, wait_status); });

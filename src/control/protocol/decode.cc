@@ -129,6 +129,10 @@ absl::StatusOr<Message> Convert(const wire::View& from) {
     return Malformed("a view with too many nodes");
   }
   view.node_cores.assign(from.node_cores()->begin(), from.node_cores()->end());
+  if (const auto* performed = from.performed_faults(); performed != nullptr) {
+    if (performed->size() > kMaxFaults) return Malformed("a view with too many faults");
+    view.performed_faults.assign(performed->begin(), performed->end());
+  }
   for (const wire::Member* entry : *from.members()) {
     PHX_ASSIGN_OR_RETURN(message::Member member, MemberOf(*entry));
     if (member.rank != static_cast<int>(view.members.size())) {
@@ -162,6 +166,11 @@ absl::StatusOr<Message> Convert(const wire::Finished& from) {
 
 absl::StatusOr<Message> Convert(const wire::AllFinished& from) {
   return message::AllFinished{Epoch{from.epoch()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::FaultPerformed& from) {
+  if (from.index() >= kMaxFaults) return Malformed("a fault out of range");
+  return message::FaultPerformed{from.index()};
 }
 
 absl::StatusOr<Message> Convert(const wire::AllLeft& from) {
@@ -259,6 +268,8 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_AllFinished());
     case wire::Body_Checkpoint:
       return Convert(*envelope.body_as_Checkpoint());
+    case wire::Body_FaultPerformed:
+      return Convert(*envelope.body_as_FaultPerformed());
   }
   return Malformed("its kind is unknown");
 }

@@ -73,8 +73,10 @@ struct Encoder {
     }
     const auto member_vector = builder.CreateVector(members);
     const auto node_cores = builder.CreateVector(view.node_cores);
+    const auto settings = SettingsOf(builder, view.settings);
+    const auto performed = builder.CreateVector(view.performed_faults);
     return wire::CreateView(builder, view.epoch.value, view.job_token, member_vector, node_cores,
-                            SettingsOf(builder, view.settings));
+                            settings, performed);
   }
   auto operator()(const message::Revoked& revoked) {
     return wire::CreateRevoked(builder, revoked.epoch.value,
@@ -97,6 +99,9 @@ struct Encoder {
     const auto payload = builder.CreateVector(
         reinterpret_cast<const uint8_t*>(checkpoint.payload.data()), checkpoint.payload.size());
     return wire::CreateCheckpoint(builder, payload, checkpoint.descriptors);
+  }
+  auto operator()(const message::FaultPerformed& performed) {
+    return wire::CreateFaultPerformed(builder, performed.index);
   }
   auto operator()(const message::AllLeft& left) {
     return wire::CreateAllLeft(builder, left.epoch.value);

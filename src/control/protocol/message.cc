@@ -36,6 +36,7 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::Finished&) const { return "Finished"; }
     absl::string_view operator()(const message::AllFinished&) const { return "AllFinished"; }
     absl::string_view operator()(const message::Checkpoint&) const { return "Checkpoint"; }
+    absl::string_view operator()(const message::FaultPerformed&) const { return "FaultPerformed"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -43,7 +43,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void HandleSignal(int signal) override;
   void OnLost() override;
   void OnNotReplaced() override;
-  void OnJobDone() override { ending_.OnJobDone(); }
+  void OnFailuresSettled() override { ending_.OnFailuresSettled(); }
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;

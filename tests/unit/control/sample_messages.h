@@ -32,7 +32,8 @@ inline std::vector<Message> SampleMessages() {
                         99,
                         {SampleMember(0), SampleMember(1)},
                         {4, 8},
-                        JobSettings{OrderingMode::kStrict, 1, 500, StallAction::kWarn, 2}},
+                        JobSettings{OrderingMode::kStrict, 1, 500, StallAction::kWarn, 2},
+                        {0, 7}},
           message::Revoked{Epoch{2}, absl::UnavailableError("gone"), true},
           message::AllLeft{Epoch{3}},
           message::Segments{{0, 3, 65535}},
@@ -45,7 +46,8 @@ inline std::vector<Message> SampleMessages() {
           message::Recoverable{Incarnation{17}},
           message::Finished{Incarnation{18}},
           message::AllFinished{Epoch{4}},
-          message::Checkpoint{std::string("\x00\x02", 2), 3}};
+          message::Checkpoint{std::string("\x00\x02", 2), 3},
+          message::FaultPerformed{9}};
 }
 
 }  // namespace phalanx::control

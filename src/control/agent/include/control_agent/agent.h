@@ -32,6 +32,10 @@ class AgentEvents {
   // lost. The workers of this node are told next. At most once, before OnJobOver().
   virtual void OnRevoked(const absl::Status& reason) = 0;
 
+  // A member was lost, and what it takes to go on in another view is there: whoever is lost so far
+  // is being replaced.
+  virtual void OnRecovering() {}
+
   // Nothing more is decided; workers that come from now on are refused. OK when every rank of the
   // job has left orderly; else why the job failed (the reason of the revocation, or one of
   // Client::Join's). At most once; workers may still be running.

@@ -47,6 +47,7 @@ struct ViewDescription {
   std::vector<Member> members;  // by rank
   std::vector<int> node_cores;  // by node: processors its workers may use
   JobSettings settings;
+  std::vector<uint32_t> performed_faults;  // in this job, so far
 };
 
 // Told by the control thread or inside of Receive(), one call at a time; must not block and must
@@ -134,6 +135,10 @@ class Client {
 
   // From Start() on: this member can take part in another view when this one is lost.
   virtual void SayRecoverable() = 0;
+
+  // From Start() on: this member is about to suffer the fault of this number. Comes back when the
+  // agent will hear of it whatever happens to this process, or at `deadline`.
+  virtual void SayFaultPerformed(uint32_t index, Deadline deadline) = 0;
 
   // Says that this member has come to the end of its work, and waits until all have. OK when they
   // have, and from then on no view follows; the view's end, if it came first; DEADLINE_EXCEEDED.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -196,6 +197,7 @@ class CoordinatorCore {
   std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;
+  std::set<uint32_t> performed_faults_;
   std::vector<Question> questions_;  // not answered yet
   std::vector<CoordinatorOutput> outputs_;
 };

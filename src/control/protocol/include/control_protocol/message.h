@@ -31,6 +31,7 @@ inline constexpr size_t kMaxAddressBytes = 4096;
 // What fits into a worker's message, with room for what goes around it.
 inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
 inline constexpr size_t kMaxCheckpointBytes = kMaxWorkerMessageBytes - 1024;
+inline constexpr size_t kMaxFaults = 4096;
 inline constexpr size_t kMaxStatusBytes = kMaxControlMessageBytes / 2;
 
 namespace message {
@@ -97,6 +98,13 @@ struct Finished {
   bool operator==(const Finished&) const = default;
 };
 
+// From a member, just before: it suffers the fault of this number (see faults/fault.h), so that
+// nobody does again.
+struct FaultPerformed {
+  uint32_t index = 0;
+  bool operator==(const FaultPerformed&) const = default;
+};
+
 // All ranks have: nothing is rolled back any more.
 struct AllFinished {
   Epoch epoch;
@@ -120,6 +128,7 @@ struct View {
   std::vector<Member> members;  // by rank: the decoder holds that members[i].rank is i
   std::vector<int> node_cores;  // by node
   JobSettings settings;
+  std::vector<uint32_t> performed_faults;  // in this job, so far
   bool operator==(const View&) const = default;
 };
 
@@ -185,13 +194,12 @@ struct JobStatus {
 
 }  // namespace message
 
-using Message =
-    std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
-                 message::AgentWelcome, message::Progress, message::Refused, message::View,
-                 message::Revoked, message::AllLeft, message::Segments, message::Ordering,
-                 message::AskCommunicatorIds, message::CommunicatorIds, message::AskStatus,
-                 message::JobStatus, message::SpareAccepted, message::Recoverable,
-                 message::Finished, message::AllFinished, message::Checkpoint>;
+using Message = std::variant<
+    message::Join, message::Leave, message::AgentHello, message::MemberLost, message::AgentWelcome,
+    message::Progress, message::Refused, message::View, message::Revoked, message::AllLeft,
+    message::Segments, message::Ordering, message::AskCommunicatorIds, message::CommunicatorIds,
+    message::AskStatus, message::JobStatus, message::SpareAccepted, message::Recoverable,
+    message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

@@ -19,7 +19,7 @@ namespace phalanx::control {
 // own. Whether they hear of it shows within the hearing time: OnLost() then confirms it.
 //
 // Where the control plane replaces workers, one that fails ends nothing by itself: OnNotReplaced()
-// or OnLost() says that it does, OnJobDone() that the job came to a good end without it.
+// or OnLost() says that it does, OnFailuresSettled() that it doesn't.
 class Ending {
  public:
   using TimePoint = Clock::time_point;
@@ -39,8 +39,8 @@ class Ending {
   bool OnWorkerEnded(const ProcessEnd& end, TimePoint now);
   // A worker that failed is not being replaced.
   void OnNotReplaced(TimePoint now);
-  // Every rank of the job has come to a good end.
-  void OnJobDone() { unsettled_.reset(); }
+  // What has failed so far is being replaced, or every rank has come to a good end without it.
+  void OnFailuresSettled() { unsettled_.reset(); }
   // SIGINT, SIGTERM, SIGHUP or SIGQUIT came to us: the job is asked to end.
   void OnEndSignal(int signal, TimePoint now);
   // The workers have been told that the job is lost, whether by one of ours or elsewhere.

@@ -77,7 +77,7 @@ class Supervisor {
   // The workers have been told that the job is lost.
   virtual void OnLost() = 0;
   virtual void OnNotReplaced() = 0;
-  virtual void OnJobDone() = 0;
+  virtual void OnFailuresSettled() = 0;
   // A worker failed on another node; ours may have been told, or not.
   virtual void OnFailureElsewhere() = 0;
   // Writes `line` to the standard input of every worker that has a pipe there.
