@@ -100,21 +100,26 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
   const auto found = agents_.find(lost.agent);
   if (found == agents_.end()) return;
   const std::string node = DescribeNode(lost.agent);
-  std::vector<uint64_t> gone;
-  for (const auto& [incarnation, record] : members_) {
-    if (record.agent == lost.agent) gone.push_back(incarnation);
+  const std::string how = absl::StrCat("was lost with its agent (", lost.why, ")");
+  // Before any of them is lost: the view that this may begin has none of them, and not the agent.
+  std::vector<std::pair<uint64_t, absl::Status>> gone;
+  for (auto& [incarnation, record] : members_) {
+    if (record.agent != lost.agent) continue;
+    gone.emplace_back(incarnation, Lost(record, how));
+    record.ready = false;
   }
   std::erase_if(spares_, [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
-  for (const uint64_t incarnation : gone) {
+  agents_.erase(found);
+  const Epoch epoch = epoch_;
+  for (const auto& [incarnation, reason] : gone) {
     if (members_.count(incarnation) == 0) continue;  // it had left
-    LoseMember(incarnation, absl::StrCat("was lost with its agent (", lost.why, ")"));
+    LoseMember(incarnation, reason);
     if (phase_ == Phase::kOver) return;
   }
-  agents_.erase(lost.agent);
-  if (phase_ == Phase::kRunning) {
+  if (phase_ == Phase::kRunning && epoch_ == epoch) {
     PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
   }
 }
@@ -384,11 +389,13 @@ void CoordinatorCore::DropAgent(AgentId agent, const std::string& why) {
 void CoordinatorCore::OnLeave(AgentId agent, const message::Leave& leave) {
   const auto found = members_.find(leave.incarnation.value);
   if (found == members_.end() || found->second.agent != agent) {
-    Forget(leave.incarnation.value);  // a spare
+    std::erase_if(spares_, [&](const MemberRecord& spare) {
+      return spare.member.incarnation == leave.incarnation && spare.agent == agent;
+    });
     return;
   }
   if (phase_ == Phase::kJoining || phase_ == Phase::kRecovering) {
-    LoseMember(leave.incarnation.value, "left");
+    LoseMember(leave.incarnation.value, Lost(found->second, "left"));
     return;
   }
   found->second.left = true;
@@ -419,13 +426,16 @@ void CoordinatorCore::OnMemberLost(AgentId agent, const message::MemberLost& los
   }
   const auto found = members_.find(lost.incarnation.value);
   if (found == members_.end() || found->second.agent != agent) return;
-  LoseMember(lost.incarnation.value, lost.how);
+  LoseMember(lost.incarnation.value, Lost(found->second, lost.how));
 }
 
-void CoordinatorCore::LoseMember(uint64_t incarnation, const std::string& how) {
+absl::Status CoordinatorCore::Lost(const MemberRecord& record, const std::string& how) const {
+  return absl::UnavailableError(absl::StrCat(Describe(record), " ", how));
+}
+
+void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reason) {
   const MemberRecord record = members_.at(incarnation);
   if (phase_ == Phase::kRunning && record.left) return;  // it had said that it would go
-  const absl::Status reason = absl::UnavailableError(absl::StrCat(Describe(record), " ", how));
   switch (phase_) {
     case Phase::kJoining:
       Forget(incarnation);
@@ -467,9 +477,6 @@ void CoordinatorCore::FailRunning(const absl::Status& reason) {
 void CoordinatorCore::Forget(uint64_t incarnation) {
   members_.erase(incarnation);
   std::erase(arrivals_, incarnation);
-  std::erase_if(spares_, [&](const MemberRecord& spare) {
-    return spare.member.incarnation.value == incarnation;
-  });
 }
 
 void CoordinatorCore::EndIfEmpty() {

@@ -85,9 +85,10 @@ void CoordinatorCore::Answer(const Question& question, std::string json) {
 std::string CoordinatorCore::StatusJson() const {
   JobFacts facts;
   facts.job = settings_.job;
-  facts.phase = phase_ == Phase::kJoining   ? "joining"
-                : phase_ == Phase::kRunning ? "running"
-                                            : "ending";
+  facts.phase = phase_ == Phase::kJoining      ? "joining"
+                : phase_ == Phase::kRunning    ? "running"
+                : phase_ == Phase::kRecovering ? "recovering"
+                                               : "ending";
   facts.reason = std::string(reason_.message());
   facts.world_size = world_size_;
   facts.epoch = epoch_;
@@ -105,6 +106,7 @@ std::string CoordinatorCore::StatusJson() const {
   }
   for (const auto& [incarnation, record] : members_) {
     const char* const state = phase_ == Phase::kJoining ? "joining"
+                              : !record.ready           ? "awaited"
                               : record.left             ? "closing"
                                                         : "ready";
     const bool asked = phase_ == Phase::kRunning && ordering_ != nullptr && !record.left &&

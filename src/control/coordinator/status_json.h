@@ -15,7 +15,8 @@ namespace phalanx::control {
 
 struct RankFacts {
   int rank = -1;  // -1: it will be given one
-  // "awaited" (nobody has come for it), "joining", "ready", "closing" (has left), "gone".
+  // "awaited" (nobody has come for it, or not come back), "joining", "ready", "closing" (has left),
+  // "gone".
   const char* state = "";
   int pid = 0;    // 0: not known
   int node = -1;  // -1: not known

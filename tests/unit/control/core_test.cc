@@ -7,90 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "core_fixture.h"
+
 namespace phalanx::control {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Clock::time_point kStart{};
-
-// Feeds the core and keeps what came out of the last step.
-class CoreTest : public ::testing::Test {
- protected:
-  CoreTest() : core_({"job", 42, seconds(60)}, kStart) {}
-
-  void Step(const CoordinatorInput& input, Clock::duration at = milliseconds(0)) {
-    now_ = std::max(now_, kStart + at);
-    outputs_ = core_.Step(input, now_);
-  }
-  void Say(uint64_t agent, Message message, Clock::duration at = milliseconds(0)) {
-    Step(AgentSaid{AgentId{agent}, std::move(message)}, at);
-  }
-  void Hello(uint64_t agent, int node = -1, int cores = 4) {
-    message::AgentHello hello;
-    hello.job = "job";
-    hello.node = node;
-    hello.node_name = "host" + std::to_string(agent);
-    hello.cores = cores;
-    Say(agent, hello);
-  }
-  static message::Join Join(int rank, int world_size, uint64_t incarnation) {
-    message::Join join;
-    join.member.rank = rank;
-    join.member.incarnation = Incarnation{incarnation};
-    join.member.pid = static_cast<int>(100 + incarnation);
-    join.world_size = world_size;
-    return join;
-  }
-  // Two agents with ranks 0, 2 and 1, 3; incarnation = rank + 1.
-  void Run4() {
-    Hello(1);
-    Hello(2);
-    for (int rank = 0; rank < 4; ++rank) {
-      Say(rank % 2 == 0 ? 1 : 2, Join(rank, 4, static_cast<uint64_t>(rank + 1)));
-    }
-  }
-
-  template <typename Kind>
-  std::vector<std::pair<uint64_t, Kind>> Sent() const {
-    std::vector<std::pair<uint64_t, Kind>> found;
-    for (const CoordinatorOutput& output : outputs_) {
-      const auto* send = std::get_if<SendToAgent>(&output);
-      if (send == nullptr) continue;
-      if (const auto* kind = std::get_if<Kind>(&send->message)) {
-        found.emplace_back(send->agent.value, *kind);
-      }
-    }
-    return found;
-  }
-  std::vector<uint64_t> Closed() const {
-    std::vector<uint64_t> closed;
-    for (const CoordinatorOutput& output : outputs_) {
-      if (const auto* close = std::get_if<CloseAgent>(&output))
-        closed.push_back(close->agent.value);
-    }
-    return closed;
-  }
-  const JobOver* Over() const {
-    for (const CoordinatorOutput& output : outputs_) {
-      if (const auto* over = std::get_if<JobOver>(&output)) return over;
-    }
-    return nullptr;
-  }
-  absl::Status Refusal(uint64_t agent, uint64_t incarnation) const {
-    const auto refused = Sent<message::Refused>();
-    if (refused.size() != 1 || refused[0].first != agent ||
-        refused[0].second.incarnation != Incarnation{incarnation}) {
-      return absl::UnknownError("not one refusal of that member");
-    }
-    return refused[0].second.status;
-  }
-
-  CoordinatorCore core_;
-  Clock::time_point now_ = kStart;
-  std::vector<CoordinatorOutput> outputs_;
-};
+using CoreTest = CoreFixture;
 
 TEST_F(CoreTest, AgentsGetTheLowestFreeNode) {
   Hello(7);
@@ -413,6 +337,8 @@ TEST_F(CoreTest, AnAgentSpeaksForItsOwnMembersOnly) {
   EXPECT_TRUE(outputs_.empty());
   Say(2, message::Leave{Incarnation{1}});
   EXPECT_TRUE(outputs_.empty());
+  Say(1, message::MemberLost{Incarnation{1}, "died"});
+  EXPECT_EQ(Sent<message::Revoked>().size(), 2U) << "it was still a member";
 }
 
 TEST_F(CoreTest, NoTwoCommunicatorsGetOneNumber) {

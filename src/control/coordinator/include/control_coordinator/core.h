@@ -145,7 +145,8 @@ class CoordinatorCore {
   void BeginView();
   void TellProgress();
   void FailJoining(const absl::Status& status);
-  void LoseMember(uint64_t incarnation, const std::string& how);
+  absl::Status Lost(const MemberRecord& record, const std::string& how) const;
+  void LoseMember(uint64_t incarnation, const absl::Status& reason);
   bool CanRecover() const;
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
   void PromoteSpare(const MemberRecord& lost);
