@@ -16,6 +16,9 @@ constexpr int kLostExitCode = 120;
 
 class EndingTest : public testing::Test {
  protected:
+  explicit EndingTest(bool replaces = false)
+      : ending_(seconds(5), seconds(1), kLostExitCode, replaces) {}
+
   // Takes what is ordered and remembers when to wake.
   std::vector<int> Signals() {
     const Ending::Orders orders = ending_.Take();
@@ -25,7 +28,7 @@ class EndingTest : public testing::Test {
 
   const Ending::TimePoint start_ = Ending::TimePoint() + seconds(1000);
   std::optional<Ending::TimePoint> wake_at_;
-  Ending ending_{seconds(5), seconds(1), kLostExitCode};
+  Ending ending_;
 };
 
 TEST_F(EndingTest, SuccessOfSomeChangesNothing) {
@@ -148,6 +151,91 @@ TEST_F(EndingTest, AbandonedKillsAtOnce) {
   ending_.OnAbandoned();
   EXPECT_THAT(Signals(), ElementsAre(SIGKILL));
   EXPECT_EQ(ending_.ExitCode(), 1);
+}
+
+// Where the control plane gives a lost worker's place to another.
+class ReplacingTest : public EndingTest {
+ protected:
+  ReplacingTest() : EndingTest(/*replaces=*/true) {}
+};
+
+TEST_F(ReplacingTest, AFailureEndsNothingByItself) {
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_));
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_));
+  EXPECT_THAT(Signals(), IsEmpty());
+  EXPECT_FALSE(wake_at_);
+  EXPECT_FALSE(ending_.ending());
+  EXPECT_FALSE(ending_.lost_elsewhere());
+  ending_.OnTime(start_ + seconds(100));
+  EXPECT_THAT(Signals(), IsEmpty());
+}
+
+TEST_F(ReplacingTest, FailuresThatAreSettledDontCount) {
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_);
+  EXPECT_EQ(ending_.ExitCode(), 137) << "nobody has said yet that it was made good";
+  ending_.OnFailuresSettled();
+  ending_.OnWorkerEnded(ProcessEnd::Exited(0), start_);
+  EXPECT_EQ(ending_.ExitCode(), 0);
+}
+
+TEST_F(ReplacingTest, AFailureAfterThoseThatAreSettledCounts) {
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_);
+  ending_.OnFailuresSettled();
+  ending_.OnWorkerEnded(ProcessEnd::Exited(5), start_);
+  ending_.OnLost(start_);
+  EXPECT_FALSE(ending_.lost_elsewhere());
+  EXPECT_EQ(ending_.ExitCode(), 5);
+}
+
+TEST_F(ReplacingTest, OneThatIsntReplacedEndsTheJobWithTheFirstFailure) {
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_ + seconds(20));
+  ending_.OnNotReplaced(start_ + seconds(20));
+  EXPECT_TRUE(ending_.ending());
+  EXPECT_THAT(Signals(), IsEmpty());
+  ASSERT_EQ(wake_at_, start_ + seconds(21)) << "whether they hear of it isn't known";
+  ending_.OnTime(start_ + seconds(21));
+  EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGCONT));
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGTERM), start_ + seconds(21));
+  ending_.OnNotReplaced(start_ + seconds(22));
+  EXPECT_THAT(Signals(), IsEmpty());
+  EXPECT_FALSE(ending_.lost_elsewhere());
+  EXPECT_EQ(ending_.ExitCode(), 137);
+}
+
+TEST_F(ReplacingTest, ALossThatCantBeMadeGoodIsThatOfTheFirstFailure) {
+  ending_.OnWorkerEnded(ProcessEnd::Exited(7), start_);
+  ending_.OnLost(start_ + seconds(20));
+  EXPECT_TRUE(ending_.ending());
+  EXPECT_THAT(Signals(), IsEmpty());
+  ASSERT_EQ(wake_at_, start_ + seconds(25)) << "they have heard";
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(1), start_ + seconds(20)))
+      << "it fails because of the first";
+  EXPECT_FALSE(ending_.lost_elsewhere());
+  ending_.OnTime(start_ + seconds(25));
+  EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGCONT));
+  EXPECT_EQ(ending_.ExitCode(), 7);
+}
+
+TEST_F(ReplacingTest, ALossElsewhereIsNotOurs) {
+  ending_.OnLost(start_);
+  EXPECT_TRUE(ending_.lost_elsewhere());
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(1), start_));
+  EXPECT_EQ(ending_.ExitCode(), 1);
+}
+
+TEST_F(ReplacingTest, ASignalEndsTheJobAllTheSame) {
+  ending_.OnEndSignal(SIGINT, start_);
+  EXPECT_THAT(Signals(), ElementsAre(SIGINT, SIGCONT));
+  ASSERT_EQ(wake_at_, start_ + seconds(5));
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGINT), start_);
+  EXPECT_EQ(ending_.ExitCode(), 130);
+}
+
+TEST_F(ReplacingTest, WhenAllHaveFailedTheFirstCounts) {
+  ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_);
+  ending_.OnWorkerEnded(ProcessEnd::Exited(4), start_);
+  EXPECT_EQ(ending_.ExitCode(), 3);
 }
 
 TEST(ProcessEnd, SpeaksAsAShell) {
