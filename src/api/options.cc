@@ -95,8 +95,9 @@ absl::Status SetText(Options& options, const std::string& text) {
   return absl::OkStatus();
 }
 
-const std::vector<Entry>& Entries() {
-  static const auto* const entries = new std::vector<Entry>{
+// Whose place the process takes, and how the job is found.
+std::vector<Entry> PlaceEntries() {
+  return {
       {"RANK",
        [](Options& o, const std::string& t) { return ParseInt(t, &o.rank); },
        {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}},
@@ -114,6 +115,12 @@ const std::vector<Entry>& Entries() {
       {"UNIQUE_ID", SetText<&Options::unique_id>, {}},
       {"ADDRESS", SetText<&Options::address>, {}},
       {"KEY_FILE", SetText<&Options::key_file>, {}},
+  };
+}
+
+// What the process asks of the job.
+std::vector<Entry> BehaviourEntries() {
+  return {
       {"TRANSPORT",
        [](Options& o, const std::string& t) {
          return ParseChoice(t, {"auto", "shm", "ucx", "ofi"}, &o.transport);
@@ -164,6 +171,14 @@ const std::vector<Entry>& Entries() {
        },
        {}},
   };
+}
+
+const std::vector<Entry>& Entries() {
+  static const auto* const entries = [] {
+    auto* all = new std::vector<Entry>(PlaceEntries());
+    for (Entry& entry : BehaviourEntries()) all->push_back(std::move(entry));
+    return all;
+  }();
   return *entries;
 }
 

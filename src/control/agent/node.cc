@@ -56,6 +56,7 @@ void Node::Start() {
   hello.node = options_.node;
   hello.node_name = options_.node_name;
   hello.cores = options_.cores;
+  hello.spares = options_.spares;
   link_.Start(std::move(hello), Deadline::After(options_.connect_timeout),
               {.message = [this](const Message& message) { OnCoordinatorMessage(message); },
                .lost = [this](const absl::Status& status) { OnCoordinatorLost(status); }});

@@ -195,11 +195,15 @@ absl::StatusOr<ViewDescription> ClientImpl::Join(
 
 absl::Status ClientImpl::JoinAsSpare(const JoinRequest& request, Deadline deadline) {
   PHX_RETURN_IF_ERROR(SendJoin(request, /*spare=*/true, deadline));
-  PHX_ASSIGN_OR_RETURN(const Message message, Await(deadline));
-  if (std::holds_alternative<message::SpareAccepted>(message)) return absl::OkStatus();
-  if (const auto* refused = std::get_if<message::Refused>(&message)) return refused->status;
-  if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
-  return absl::InternalError(absl::StrCat("unexpected message from the agent: ", NameOf(message)));
+  while (true) {
+    PHX_ASSIGN_OR_RETURN(const Message message, Await(deadline));
+    if (std::holds_alternative<message::SpareAccepted>(message)) return absl::OkStatus();
+    if (const auto* refused = std::get_if<message::Refused>(&message)) return refused->status;
+    if (const auto* revoked = std::get_if<message::Revoked>(&message)) return revoked->reason;
+    if (std::holds_alternative<message::Progress>(message)) continue;  // the ranks' joining
+    return absl::InternalError(
+        absl::StrCat("unexpected message from the agent: ", NameOf(message)));
+  }
 }
 
 absl::StatusOr<ViewDescription> ClientImpl::AwaitPlace(Deadline deadline) {

@@ -109,6 +109,7 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
     record.ready = false;
   }
   std::erase_if(spares_, [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
+  found->second.spares_to_come = 0;
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
@@ -183,7 +184,7 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
     outputs_.push_back(CloseAgent{agent});
     return;
   }
-  AgentRecord record{hello.node, hello.node_name, std::max(hello.cores, 1)};
+  AgentRecord record{hello.node, hello.node_name, std::max(hello.cores, 1), hello.spares};
   if (record.node < 0) {
     std::set<int> taken;
     for (const auto& [id, other] : agents_) taken.insert(other.node);
@@ -439,7 +440,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
   switch (phase_) {
     case Phase::kJoining:
       Forget(incarnation);
-      if (!spares_.empty() && record.member.rank >= 0) {
+      if (SparesLeft() > 0 && record.member.rank >= 0) {
         Log(LogSeverity::kWarning, std::string(reason.message()));
         PromoteSpare(record);
         if (static_cast<int>(members_.size()) == world_size_) BeginView();

@@ -21,10 +21,29 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   MemberRecord record{join.member, agent};
   record.member.node = agents_.at(agent).node;
   record.recoverable = true;
+  int& to_come = agents_.at(agent).spares_to_come;
+  to_come = std::max(to_come - 1, 0);
   spares_.push_back(std::move(record));
   Log(LogSeverity::kInfo, absl::StrCat("a spare joined: ", Describe(spares_.back())));
   Send(agent, message::SpareAccepted{join.member.incarnation});
   if (all_finished_) Send(agent, message::AllFinished{epoch_});
+  FillVacancies();
+}
+
+// Of those that are there or were announced.
+int CoordinatorCore::SparesLeft() const {
+  int left = static_cast<int>(spares_.size()) - static_cast<int>(vacant_.size());
+  for (const auto& [id, record] : agents_) left += record.spares_to_come;
+  return left;
+}
+
+void CoordinatorCore::FillVacancies() {
+  if (vacant_.empty() || spares_.empty()) return;
+  const MemberRecord lost = vacant_.front();
+  vacant_.erase(vacant_.begin());
+  PromoteSpare(lost);
+  if (phase_ == Phase::kRecovering) BeginViewIfReady();
+  if (phase_ == Phase::kJoining && static_cast<int>(members_.size()) == world_size_) BeginView();
 }
 
 void CoordinatorCore::OnRecoverable(AgentId agent, const message::Recoverable& recoverable) {
@@ -43,7 +62,7 @@ void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finishe
 }
 
 bool CoordinatorCore::CanRecover() const {
-  return !spares_.empty() && !all_finished_ &&
+  return SparesLeft() > 0 && !all_finished_ &&
          std::all_of(members_.begin(), members_.end(), [](const auto& member) {
            return member.second.recoverable && !member.second.left;
          });
@@ -51,6 +70,12 @@ bool CoordinatorCore::CanRecover() const {
 
 // One on the same node is as close to the others as the lost one was.
 void CoordinatorCore::PromoteSpare(const MemberRecord& lost) {
+  if (spares_.empty()) {
+    vacant_.push_back(lost);
+    Log(LogSeverity::kWarning,
+        absl::StrCat("waiting for a spare that takes the place of rank ", lost.member.rank));
+    return;
+  }
   auto chosen = std::find_if(spares_.begin(), spares_.end(),
                              [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
   if (chosen == spares_.end()) chosen = spares_.begin();
@@ -76,7 +101,7 @@ void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
-  if (spares_.empty()) {
+  if (SparesLeft() <= 0) {
     return FailRecovery(
         absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));
   }
@@ -141,7 +166,7 @@ bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
 void CoordinatorCore::BeginViewIfReady() {
   const bool all_ready = std::all_of(members_.begin(), members_.end(),
                                      [](const auto& member) { return member.second.ready; });
-  if (!all_ready) return;
+  if (!all_ready || !vacant_.empty()) return;
   BeginView();
   TellOfNextView();
 }
@@ -169,6 +194,9 @@ void CoordinatorCore::CheckRecoveryDeadline() {
   std::vector<std::string> awaited;
   for (const auto& [incarnation, record] : members_) {
     if (!record.ready) awaited.push_back(Describe(record));
+  }
+  for (const MemberRecord& lost : vacant_) {
+    awaited.push_back(absl::StrCat("a spare for rank ", lost.member.rank));
   }
   FailRecovery(absl::DeadlineExceededError(
       absl::StrCat("not all ranks came back after a loss: ", absl::StrJoin(awaited, ", "))));

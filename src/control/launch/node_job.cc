@@ -137,6 +137,7 @@ absl::Status NodeJob::StartAgent() {
   options.node = assignment_.node;
   options.node_name = assignment_.node_name;
   options.cores = UsableCores();
+  options.spares = assignment_.spares;
   options.supervised = true;
   options.logger = logger_;
   PHX_ASSIGN_OR_RETURN(agent_, Agent::Start(std::move(options), this));

@@ -89,11 +89,12 @@ absl::StatusOr<Message> Convert(const wire::Leave& from) {
 }
 
 absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
+  if (from.spares() < 0 || from.spares() > kMaxWorldSize) return Malformed("too many spares");
   if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
   PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
-  return message::AgentHello{from.version(), std::move(job), from.node(), std::move(node_name),
-                             from.cores()};
+  return message::AgentHello{from.version(),       std::move(job), from.node(),
+                             std::move(node_name), from.cores(),   from.spares()};
 }
 
 absl::StatusOr<Message> Convert(const wire::MemberLost& from) {

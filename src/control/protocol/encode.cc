@@ -49,7 +49,8 @@ struct Encoder {
   auto operator()(const message::AgentHello& hello) {
     const auto job = Text(builder, hello.job);
     const auto node_name = Text(builder, hello.node_name);
-    return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores);
+    return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
+                                  hello.spares);
   }
   auto operator()(const message::MemberLost& lost) {
     return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));

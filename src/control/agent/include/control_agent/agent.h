@@ -59,6 +59,8 @@ struct AgentOptions {
   std::string node_name;  // for messages: the host's name
   int cores = 1;          // processors that this node's workers may use, all together
 
+  int spares = 0;  // processes that the owner starts to wait for a rank to be lost
+
   // True when the owner starts the workers and calls WorkerExited(): a worker's closed connection
   // is then reported only after a moment (100 ms) in which the owner may say how it ended.
   bool supervised = false;

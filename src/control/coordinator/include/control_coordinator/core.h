@@ -93,6 +93,7 @@ class CoordinatorCore {
     int node = -1;
     std::string node_name;
     int cores = 0;
+    int spares_to_come = 0;  // that were announced
   };
   struct MemberRecord {
     message::Member member;
@@ -149,7 +150,9 @@ class CoordinatorCore {
   void LoseMember(uint64_t incarnation, const absl::Status& reason);
   bool CanRecover() const;
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
+  int SparesLeft() const;
   void PromoteSpare(const MemberRecord& lost);
+  void FillVacancies();
   bool Return(AgentId agent, const message::Join& join);
   void LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason);
   void FailRecovery(const absl::Status& reason);
@@ -192,6 +195,7 @@ class CoordinatorCore {
   std::map<uint64_t, MemberRecord> members_;  // by incarnation: those who are there
   std::vector<uint64_t> arrivals_;            // incarnations in the order in which they joined
   std::vector<MemberRecord> spares_;          // in the order in which they came
+  std::vector<MemberRecord> vacant_;          // the lost for whom a spare is still to come
   bool all_finished_ = false;                 // of this view
   Clock::time_point revoked_at_;              // the last view that was
   Clock::time_point returned_at_;             // when all had come back from it

@@ -66,6 +66,7 @@ struct AgentHello {
   int node = -1;
   std::string node_name;
   int cores = 1;
+  int spares = 0;  // that this node's launcher starts
   bool operator==(const AgentHello&) const = default;
 };
 
