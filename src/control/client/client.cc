@@ -264,9 +264,12 @@ absl::StatusOr<ViewDescription> ClientImpl::AwaitView(
     } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&*message)) {
       PHX_RETURN_IF_ERROR(TakeFds(*checkpoint).status());  // of a view that is over
     } else if (const auto* revoked = std::get_if<message::Revoked>(&*message)) {
-      if (!revoked->goes_on) return revoked->reason;
+      if (revoked->goes_on) continue;
+      SetEnd(revoked->reason);  // Leave() has nothing to wait for
+      return revoked->reason;
     } else if (std::holds_alternative<message::AllFinished>(*message) ||
                std::holds_alternative<message::AllLeft>(*message)) {
+      if (std::holds_alternative<message::AllLeft>(*message)) SetEnd(absl::OkStatus());
       return absl::CancelledError("all ranks have finished; this process wasn't needed");
     } else if (!std::holds_alternative<message::Ordering>(*message) &&
                !std::holds_alternative<message::CommunicatorIds>(*message)) {
