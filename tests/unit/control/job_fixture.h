@@ -71,6 +71,12 @@ class LogBook {
       return false;
     });
   }
+  std::string Text() {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const std::string& line : lines_) text += line + "\n";
+    return text;
+  }
 
  private:
   std::mutex mutex_;
