@@ -29,12 +29,13 @@ class CoreFixture : public ::testing::Test {
   void Say(uint64_t agent, Message message, Clock::duration at = std::chrono::milliseconds(0)) {
     Step(AgentSaid{AgentId{agent}, std::move(message)}, at);
   }
-  void Hello(uint64_t agent, int node = -1, int cores = 4) {
+  void Hello(uint64_t agent, int node = -1, int cores = 4, int spares = 0) {
     message::AgentHello hello;
     hello.job = "job";
     hello.node = node;
     hello.node_name = "host" + std::to_string(agent);
     hello.cores = cores;
+    hello.spares = spares;
     Say(agent, hello);
   }
   static message::Join Join(int rank, int world_size, uint64_t incarnation) {
@@ -45,10 +46,10 @@ class CoreFixture : public ::testing::Test {
     join.world_size = world_size;
     return join;
   }
-  // Two agents with ranks 0, 2 and 1, 3; incarnation = rank + 1.
-  void Run4() {
+  // Two agents with ranks 0, 2 and 1, 3; incarnation = rank + 1. The second announces spares.
+  void Run4(int spares = 0) {
     Hello(1);
-    Hello(2);
+    Hello(2, -1, 4, spares);
     for (int rank = 0; rank < 4; ++rank) {
       Say(rank % 2 == 0 ? 1 : 2, Join(rank, 4, static_cast<uint64_t>(rank + 1)));
     }

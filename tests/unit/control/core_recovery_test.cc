@@ -42,8 +42,9 @@ class CoreRecoveryTest : public CoreFixture {
   static uint64_t AgentOf(uint64_t incarnation) { return incarnation % 2 == 1 ? 1 : 2; }
 
   // Four members that can take part in another view, and a spare at each of these agents.
-  void RunWithSpares(const std::vector<uint64_t>& agents) {
-    Run4();
+  // The second agent announces so many more.
+  void RunWithSpares(const std::vector<uint64_t>& agents, int announced = 0) {
+    Run4(announced);
     for (uint64_t incarnation = 1; incarnation <= 4; ++incarnation) {
       Say(AgentOf(incarnation), message::Recoverable{Incarnation{incarnation}});
     }
@@ -504,6 +505,62 @@ TEST_F(CoreRecoveryTest, ASecondLossWhileJoiningWithoutASpareEndsTheJob) {
   ASSERT_NE(Over(), nullptr);
   EXPECT_EQ(Over()->status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Over()->status.message()), HasSubstr("rank 1"));
+}
+
+TEST_F(CoreRecoveryTest, AnAnnouncedSpareIsWaitedFor) {
+  RunWithSpares({}, 1);
+  Lose(1, 1);
+  EXPECT_TRUE(RevokedForAll({1, 2}).goes_on);
+  Return({2, 3, 4});
+  EXPECT_THAT(Sent<message::View>(), IsEmpty());
+  Say(2, Spare(kSpare));
+  EXPECT_EQ(Sent<message::SpareAccepted>().size(), 1U);
+  const message::View view = ViewSentTo({1, 2});
+  EXPECT_EQ(IncarnationsOf(view), (std::vector<uint64_t>{kSpare, 2, 3, 4}));
+  EXPECT_EQ(view.epoch, Epoch{2});
+  // It was the only one.
+  Lose(2, kSpare);
+  EXPECT_FALSE(RevokedForAll({1, 2}).goes_on);
+}
+
+TEST_F(CoreRecoveryTest, AnAnnouncedSpareIsForOneLossOnly) {
+  RunWithSpares({}, 1);
+  Lose(1, 1);
+  Lose(1, 3);
+  const message::Revoked revoked = RevokedForAll({1, 2});
+  EXPECT_FALSE(revoked.goes_on);
+  EXPECT_THAT(std::string(revoked.reason.message()), HasSubstr("rank 2"));
+  Say(2, Spare(kSpare));
+  EXPECT_EQ(Refusal(2, kSpare), revoked.reason);
+}
+
+TEST_F(CoreRecoveryTest, AnAnnouncedSpareThatDoesntComeIsNamed) {
+  RunWithSpares({}, 1);
+  Lose(1, 1);
+  Return({2, 3, 4});
+  Step(Tick{}, seconds(60));
+  EXPECT_EQ(
+      RevokedForAll({1, 2}).reason,
+      absl::DeadlineExceededError("not all ranks came back after a loss: a spare for rank 0"));
+}
+
+TEST_F(CoreRecoveryTest, WhatALostAgentAnnouncedDoesntCome) {
+  RunWithSpares({}, 2);
+  Step(AgentLost{AgentId{2}, "reset"});
+  EXPECT_FALSE(RevokedForAll({1}).goes_on);
+}
+
+TEST_F(CoreRecoveryTest, AnAnnouncedSpareMakesGoodALossWhileJoining) {
+  Hello(1, -1, 4, /*spares=*/1);
+  Say(1, Join(0, 4, 1));
+  Say(1, Join(1, 4, 2));
+  Lose(1, 2);
+  EXPECT_EQ(Over(), nullptr);
+  Say(1, Join(2, 4, 3));
+  Say(1, Join(3, 4, 4));
+  EXPECT_THAT(Sent<message::View>(), IsEmpty());
+  Say(1, Spare(kSpare));
+  EXPECT_EQ(IncarnationsOf(ViewSentTo({1})), (std::vector<uint64_t>{1, kSpare, 3, 4}));
 }
 
 TEST_F(CoreRecoveryTest, CommunicatorNumbersStartAnew) {

@@ -187,7 +187,7 @@ TEST_F(ReplacingTest, AFailureAfterThoseThatAreSettledCounts) {
   EXPECT_EQ(ending_.ExitCode(), 5);
 }
 
-TEST_F(ReplacingTest, OneThatIsntReplacedEndsTheJobWithTheFirstFailure) {
+TEST_F(ReplacingTest, OneThatIsntReplacedEndsTheJobWithItsCode) {
   ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_);
   ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_ + seconds(20));
   ending_.OnNotReplaced(start_ + seconds(20));
@@ -200,17 +200,17 @@ TEST_F(ReplacingTest, OneThatIsntReplacedEndsTheJobWithTheFirstFailure) {
   ending_.OnNotReplaced(start_ + seconds(22));
   EXPECT_THAT(Signals(), IsEmpty());
   EXPECT_FALSE(ending_.lost_elsewhere());
-  EXPECT_EQ(ending_.ExitCode(), 137);
+  EXPECT_EQ(ending_.ExitCode(), 3);
 }
 
-TEST_F(ReplacingTest, ALossThatCantBeMadeGoodIsThatOfTheFirstFailure) {
+TEST_F(ReplacingTest, ALossThatCantBeMadeGoodIsThatOfTheFailure) {
   ending_.OnWorkerEnded(ProcessEnd::Exited(7), start_);
   ending_.OnLost(start_ + seconds(20));
   EXPECT_TRUE(ending_.ending());
   EXPECT_THAT(Signals(), IsEmpty());
   ASSERT_EQ(wake_at_, start_ + seconds(25)) << "they have heard";
   EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(1), start_ + seconds(20)))
-      << "it fails because of the first";
+      << "it fails because of the other";
   EXPECT_FALSE(ending_.lost_elsewhere());
   ending_.OnTime(start_ + seconds(25));
   EXPECT_THAT(Signals(), ElementsAre(SIGTERM, SIGCONT));
@@ -232,10 +232,10 @@ TEST_F(ReplacingTest, ASignalEndsTheJobAllTheSame) {
   EXPECT_EQ(ending_.ExitCode(), 130);
 }
 
-TEST_F(ReplacingTest, WhenAllHaveFailedTheFirstCounts) {
+TEST_F(ReplacingTest, WhenAllHaveFailedTheLastCounts) {
   ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_);
   ending_.OnWorkerEnded(ProcessEnd::Exited(4), start_);
-  EXPECT_EQ(ending_.ExitCode(), 3);
+  EXPECT_EQ(ending_.ExitCode(), 4);
 }
 
 TEST(ProcessEnd, SpeaksAsAShell) {
