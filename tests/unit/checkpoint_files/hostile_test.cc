@@ -258,6 +258,7 @@ TEST_F(Hostile, RandomChanges) {
     if (changed != shard_) {
       EXPECT_FALSE(ReadAsNamed(changed).ok());
     }
+    WriteFile(path_, changed);
     EXPECT_EQ(Read().ok(), changed == shard_);
   }
 }

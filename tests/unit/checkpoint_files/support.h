@@ -45,6 +45,8 @@ inline std::string ReadFile(const std::string& path) {
 }
 
 inline void WriteFile(const std::string& path, const std::string& text) {
+  // Some file systems sync a file that is cut to nothing and written again.
+  std::filesystem::remove(path);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
