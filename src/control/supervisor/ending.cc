@@ -20,7 +20,7 @@ bool Ending::OnWorkerEnded(const ProcessEnd& end, TimePoint now) {
     return false;
   }
   if (replaces_ && state_ == State::kRunning) {
-    if (!unsettled_) unsettled_ = end;
+    unsettled_ = end;
     return false;
   }
   // What fails after the job was lost elsewhere fails because of it.

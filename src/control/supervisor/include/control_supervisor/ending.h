@@ -75,7 +75,7 @@ class Ending {
   State state_ = State::kRunning;
   Orders orders_;
   std::optional<ProcessEnd> first_failure_;
-  std::optional<ProcessEnd> unsettled_;  // the first failure of which it isn't known what it means
+  std::optional<ProcessEnd> unsettled_;  // the last failure of which it isn't known what it means
   TimePoint failed_at_;
   int end_signal_ = 0;
   bool killed_for_signal_ = false;
