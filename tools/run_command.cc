@@ -181,20 +181,46 @@ absl::StatusOr<std::string> ReadText(const std::string& option, const std::strin
   return absl::NotFoundError(absl::StrCat(option, ": can't read '", path, "'"));
 }
 
+// Of what the grammar knows, this is what processes suffer so far.
+absl::Status CheckSupported(const faults::Fault& fault, int ranks) {
+  const bool is_known = fault.action == faults::Action::kKill ||
+                        fault.action == faults::Action::kExit ||
+                        fault.action == faults::Action::kSegfault;
+  if (!is_known || fault.target.kind != faults::Target::Kind::kRank ||
+      fault.when.kind != faults::When::Kind::kStep) {
+    return absl::UnimplementedError(
+        absl::StrCat("the fault '", faults::ToText(fault),
+                     "': not there yet; ranks can be killed, exit and segfault at=step:N"));
+  }
+  if (ranks == 0 || fault.target.number < ranks) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the fault '", faults::ToText(fault), "': there are only ", ranks, " ranks"));
+}
+
+absl::StatusOr<std::vector<faults::Fault>> ReadFaults(const std::string& where,
+                                                      const std::string& text) {
+  absl::StatusOr<std::vector<faults::Fault>> faults = faults::ParseFaults(text);
+  if (faults.ok()) return faults;
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", faults.status().message()));
+}
+
 // As the value of PHALANX_FAULTS.
 absl::StatusOr<std::string> FaultsOf(const RunOptions& options) {
-  std::string text = absl::StrJoin(options.faults, "\n");
+  std::vector<faults::Fault> all;
+  for (const std::string& text : options.faults) {
+    PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults, ReadFaults("--fault", text));
+    all.insert(all.end(), faults.begin(), faults.end());
+  }
   if (!options.fault_file.empty()) {
-    PHX_ASSIGN_OR_RETURN(const std::string more, ReadText("--fault-file", options.fault_file));
-    absl::StrAppend(&text, "\n", more);
+    PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--fault-file", options.fault_file));
+    PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults,
+                         ReadFaults(absl::StrCat("--fault-file ", options.fault_file), text));
+    all.insert(all.end(), faults.begin(), faults.end());
   }
-  PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults, faults::ParseFaults(text));
-  for (const faults::Fault& fault : faults) {
-    if (options.ranks == 0 || fault.rank < options.ranks) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the fault '", faults::ToText(fault),
-                                                   "': there are only ", options.ranks, " ranks"));
+  for (const faults::Fault& fault : all) {
+    PHX_RETURN_IF_ERROR(CheckSupported(fault, options.ranks));
   }
-  return absl::StrJoin(faults, ";", [](std::string* out, const faults::Fault& fault) {
+  return absl::StrJoin(all, ";", [](std::string* out, const faults::Fault& fault) {
     out->append(faults::ToText(fault));
   });
 }

@@ -22,17 +22,23 @@ void Suffer(const faults::Fault& fault) {
       ::signal(SIGSEGV, SIG_DFL);
       ::raise(SIGSEGV);
       return;
+    case faults::Action::kStop:
+    case faults::Action::kCut:
+    case faults::Action::kSlow:
+    case faults::Action::kDrop:
+    case faults::Action::kFlip:
+    case faults::Action::kFill:
+    case faults::Action::kWipe:
+      return;  // not by a process to itself; `phalanx run` refuses them
   }
 }
 
 }  // namespace
 
 void FaultInjector::AtStep(int rank, int64_t step, control::Client& client) {
-  for (uint32_t index = 0; index < faults_.size(); ++index) {
-    const faults::Fault& fault = faults_[index];
-    if (fault.rank != rank || fault.step != step || !performed_.insert(index).second) continue;
-    client.SayFaultPerformed(index, Deadline::After(kTelling));
-    Suffer(fault);
+  for (const faults::Due& due : plan_.AtStep(rank, step)) {
+    client.SayFaultPerformed(due.index, Deadline::After(kTelling));
+    Suffer(due.fault);
   }
 }
 

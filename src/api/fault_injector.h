@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "control_client/client.h"
-#include "faults/fault.h"
+#include "faults/fault_plan.h"
 
 namespace phalanx::api {
 
@@ -17,14 +18,13 @@ class FaultInjector {
   FaultInjector() = default;
   // `performed`: numbers of those that have happened.
   FaultInjector(std::vector<faults::Fault> faults, const std::vector<uint32_t>& performed)
-      : faults_(std::move(faults)), performed_(performed.begin(), performed.end()) {}
+      : plan_(std::move(faults), std::set<uint32_t>(performed.begin(), performed.end())) {}
 
   // This process, which holds `rank`, has come to `step`. Doesn't come back from most faults.
   void AtStep(int rank, int64_t step, control::Client& client);
 
  private:
-  std::vector<faults::Fault> faults_;
-  std::set<uint32_t> performed_;
+  faults::FaultPlan plan_;
 };
 
 }  // namespace phalanx::api

@@ -1,51 +1,189 @@
 #include "faults/fault.h"
 
-#include <optional>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "duration.h"
+#include "words.h"
 
 namespace phalanx::faults {
 namespace {
 
 constexpr int kMaxExitCode = 255;
+constexpr char kWhenShapes[] = "at=step:N, at=op:N, at=time:DURATION or at=point:NAME";
 
-absl::StatusOr<Action> ParseAction(absl::string_view word) {
-  if (word == "kill") return Action::kKill;
-  if (word == "exit") return Action::kExit;
-  if (word == "segfault") return Action::kSegfault;
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown action '", word, "'; known are kill, exit and segfault"));
-}
-
-const char* NameOf(Action action) {
-  switch (action) {
-    case Action::kKill:
-      return "kill";
-    case Action::kExit:
-      return "exit";
-    case Action::kSegfault:
-      return "segfault";
+// KEY=VALUE, or a KEY alone.
+struct Word {
+  explicit Word(absl::string_view whole) : text(whole) {
+    const size_t equals = whole.find('=');
+    key = whole.substr(0, equals);
+    if (equals != absl::string_view::npos) value = whole.substr(equals + 1);
   }
-  return "unknown";
+
+  absl::string_view text;
+  absl::string_view key;
+  absl::string_view value;
+};
+
+absl::Status Wrong(const Word& word, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("'", word.text, "': ", why));
 }
 
 template <typename Number>
-absl::Status ParseNumber(absl::string_view word, absl::string_view digits,
-                         std::optional<Number>* to) {
-  Number number = 0;
-  if (to->has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", word, "' says again what was said"));
+bool IsCount(absl::string_view digits, Number* to) {
+  return absl::SimpleAtoi(digits, to) && *to >= 0;
+}
+
+// All that the action takes, for messages.
+std::string WordsOf(const ActionWord& action) {
+  return absl::StrCat(action.name, " takes ", TargetsOf(action), ", at=WHEN",
+                      action.lasts ? ", for=DURATION" : "", *action.key != '\0' ? ", " : "",
+                      action.key, *action.key != '\0' ? "=VALUE" : "");
+}
+
+absl::Status ParseTarget(const Word& word, const TargetWord& kind, Target* to) {
+  to->kind = kind.value;
+  if (kind.value == Target::Kind::kCoordinator) {
+    return word.text == word.key ? absl::OkStatus() : Wrong(word, "there is only one coordinator");
   }
-  if (!absl::SimpleAtoi(digits, &number) || number < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("'", word, "': no number from 0 on"));
+  if (kind.value != Target::Kind::kLink) {
+    return IsCount(word.value, &to->number) ? absl::OkStatus() : Wrong(word, "no number from 0 on");
   }
-  *to = number;
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(word.value, absl::MaxSplits('-', 1));
+  if (!IsCount(ends.first, &to->number) || !IsCount(ends.second, &to->other)) {
+    return Wrong(word, "no two nodes as in link=0-1");
+  }
+  return to->number != to->other ? absl::OkStatus() : Wrong(word, "a link has two ends");
+}
+
+absl::Status ParseWhen(const Word& word, When* to) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(word.value, absl::MaxSplits(':', 1));
+  const WhenWord* const kind = FindWhen(parts.first);
+  if (kind == nullptr) return Wrong(word, absl::StrCat("no moment; known are ", kWhenShapes));
+  to->kind = kind->value;
+  switch (kind->value) {
+    case When::Kind::kStep:
+    case When::Kind::kOp:
+      return IsCount(parts.second, &to->count) ? absl::OkStatus()
+                                               : Wrong(word, "no number from 0 on");
+    case When::Kind::kTime: {
+      const absl::StatusOr<int64_t> time_ns = ParseDuration(parts.second);
+      if (!time_ns.ok()) return Wrong(word, time_ns.status().message());
+      to->time_ns = *time_ns;
+      return absl::OkStatus();
+    }
+    case When::Kind::kPoint: {
+      const PointWord* const point = FindPoint(parts.second);
+      if (point == nullptr) return Wrong(word, absl::StrCat("no point; known are ", AllPoints()));
+      to->point = point->value;
+      return absl::OkStatus();
+    }
+  }
   return absl::OkStatus();
+}
+
+absl::Status ParseFor(const Word& word, Fault* fault) {
+  const absl::StatusOr<int64_t> for_ns = ParseDuration(word.value);
+  if (!for_ns.ok()) return Wrong(word, for_ns.status().message());
+  if (*for_ns == 0) return Wrong(word, "that is no time at all; leave it out for good");
+  fault->for_ns = *for_ns;
+  return absl::OkStatus();
+}
+
+// The value that an action has of its own.
+absl::Status ParseOwn(const Word& word, Fault* fault) {
+  if (word.key == "code") {
+    const bool good = IsCount(word.value, &fault->code) && fault->code <= kMaxExitCode;
+    return good ? absl::OkStatus()
+                : Wrong(word, absl::StrCat("no exit code from 0 to ", kMaxExitCode));
+  }
+  if (word.key == "factor") {
+    const bool good = absl::SimpleAtod(word.value, &fault->factor) &&
+                      std::isfinite(fault->factor) && fault->factor > 1;
+    return good ? absl::OkStatus() : Wrong(word, "no number over 1");
+  }
+  const bool good =
+      absl::SimpleAtod(word.value, &fault->fraction) && fault->fraction > 0 && fault->fraction <= 1;
+  return good ? absl::OkStatus() : Wrong(word, "no number over 0 and up to 1");
+}
+
+absl::Status ParseWord(const ActionWord& action, const Word& word,
+                       std::set<absl::string_view>* said, Fault* fault) {
+  const TargetWord* const target = FindTarget(word.key);
+  const absl::string_view what = target == nullptr ? word.key : "target";
+  const bool is_own = *action.key != '\0' && word.key == action.key;
+  const bool known = target != nullptr
+                         ? Fits(action, target->value)
+                         : word.key == "at" || is_own || (word.key == "for" && action.lasts);
+  if (!known) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown word '", word.text, "'; ", WordsOf(action)));
+  }
+  if (!said->insert(what).second) return Wrong(word, absl::StrCat("a second ", what));
+  if (target != nullptr) return ParseTarget(word, *target, &fault->target);
+  if (is_own) return ParseOwn(word, fault);
+  return word.key == "at" ? ParseWhen(word, &fault->when) : ParseFor(word, fault);
+}
+
+// That nothing is missing and all goes together.
+absl::Status CheckWhole(const ActionWord& action, const std::set<absl::string_view>& said,
+                        const Fault& fault) {
+  if (said.count("target") == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it names no target; add one of ", TargetsOf(action)));
+  }
+  if (said.count("at") == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("it says not when; add ", kWhenShapes));
+  }
+  // An exit has a usual code; nothing else has a usual measure.
+  if (*action.key != '\0' && action.value != Action::kExit && said.count(action.key) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(action.name, " needs a ", action.key, "; add ", action.key, "=X"));
+  }
+  const bool counted = fault.when.kind == When::Kind::kStep || fault.when.kind == When::Kind::kOp;
+  if (counted && fault.target.kind != Target::Kind::kRank) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "only ranks count steps and operations; ", WordOf(fault.target.kind).shape,
+        " takes at=time:DURATION or at=point:NAME, not at=", WordOf(fault.when.kind).name, ":N"));
+  }
+  return absl::OkStatus();
+}
+
+// The shortest that reads back as the same.
+std::string NumberText(double number) {
+  char text[32];
+  return {text, std::to_chars(std::begin(text), std::end(text), number).ptr};
+}
+
+std::string TargetText(const Target& target) {
+  const char* const name = WordOf(target.kind).name;
+  if (target.kind == Target::Kind::kCoordinator) return name;
+  const bool is_link = target.kind == Target::Kind::kLink;
+  return absl::StrCat(name, "=", target.number, is_link ? absl::StrCat("-", target.other) : "");
+}
+
+std::string WhenText(const When& when) {
+  const std::string name = absl::StrCat(WordOf(when.kind).name, ":");
+  switch (when.kind) {
+    case When::Kind::kStep:
+    case When::Kind::kOp:
+      return absl::StrCat(name, when.count);
+    case When::Kind::kTime:
+      return name + DurationText(when.time_ns);
+    case When::Kind::kPoint:
+      return name + WordOf(when.point).name;
+  }
+  return name;
 }
 
 }  // namespace
@@ -56,44 +194,32 @@ absl::StatusOr<Fault> ParseFault(absl::string_view text) {
   if (words.empty()) {
     return absl::InvalidArgumentError("no fault is named; for example: kill rank=2 at=step:120");
   }
+  const ActionWord* const action = FindAction(words[0]);
+  if (action == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown action '", words[0], "'; known are ", AllActions()));
+  }
   Fault fault;
-  PHX_ASSIGN_OR_RETURN(fault.action, ParseAction(words[0]));
-  std::optional<int> rank;
-  std::optional<int64_t> step;
-  std::optional<int> code;
+  fault.action = action->value;
+  std::set<absl::string_view> said;
   for (size_t i = 1; i < words.size(); ++i) {
-    absl::string_view value = words[i];
-    if (absl::ConsumePrefix(&value, "rank=")) {
-      PHX_RETURN_IF_ERROR(ParseNumber(words[i], value, &rank));
-    } else if (absl::ConsumePrefix(&value, "at=step:")) {
-      PHX_RETURN_IF_ERROR(ParseNumber(words[i], value, &step));
-    } else if (fault.action == Action::kExit && absl::ConsumePrefix(&value, "code=")) {
-      PHX_RETURN_IF_ERROR(ParseNumber(words[i], value, &code));
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unknown word '", words[i], "'; known are rank=N, at=step:N and, for exit, ", "code=N"));
-    }
+    PHX_RETURN_IF_ERROR(ParseWord(*action, Word(words[i]), &said, &fault));
   }
-  if (!rank.has_value()) return absl::InvalidArgumentError("it names no rank; add rank=N");
-  if (!step.has_value()) return absl::InvalidArgumentError("it says not when; add at=step:N");
-  if (code.value_or(1) > kMaxExitCode) {
-    return absl::InvalidArgumentError(absl::StrCat("code=", *code, " is over ", kMaxExitCode));
-  }
-  fault.rank = *rank;
-  fault.step = *step;
-  fault.code = code.value_or(fault.code);
+  PHX_RETURN_IF_ERROR(CheckWhole(*action, said, fault));
   return fault;
 }
 
 absl::StatusOr<std::vector<Fault>> ParseFaults(absl::string_view text) {
   std::vector<Fault> faults;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    line = line.substr(0, line.find('#'));
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const absl::string_view line = lines[i].substr(0, lines[i].find('#'));
     for (const absl::string_view part : absl::StrSplit(line, ';', absl::SkipWhitespace())) {
       const absl::StatusOr<Fault> fault = ParseFault(part);
       if (!fault.ok()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("the fault '", part, "': ", fault.status().message()));
+            absl::StrCat(lines.size() > 1 ? absl::StrCat("line ", i + 1, ": ") : "", "the fault '",
+                         absl::StripAsciiWhitespace(part), "': ", fault.status().message()));
       }
       faults.push_back(*fault);
     }
@@ -102,8 +228,15 @@ absl::StatusOr<std::vector<Fault>> ParseFaults(absl::string_view text) {
 }
 
 std::string ToText(const Fault& fault) {
-  return absl::StrCat(NameOf(fault.action), " rank=", fault.rank, " at=step:", fault.step,
-                      fault.action == Action::kExit ? absl::StrCat(" code=", fault.code) : "");
+  std::string text = absl::StrCat(WordOf(fault.action).name, " ", TargetText(fault.target),
+                                  " at=", WhenText(fault.when));
+  if (fault.for_ns > 0) absl::StrAppend(&text, " for=", DurationText(fault.for_ns));
+  if (fault.action == Action::kExit) absl::StrAppend(&text, " code=", fault.code);
+  if (fault.action == Action::kSlow) absl::StrAppend(&text, " factor=", NumberText(fault.factor));
+  if (fault.action == Action::kDrop) {
+    absl::StrAppend(&text, " fraction=", NumberText(fault.fraction));
+  }
+  return text;
 }
 
 }  // namespace phalanx::faults
