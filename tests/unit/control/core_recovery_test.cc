@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "control_coordinator/core.h"
-#include "core_fixture.h"
+#include "core_recovery_fixture.h"
 
 namespace phalanx::control {
 namespace {
@@ -21,120 +19,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
-
-// The incarnation of rank r is r + 1; spares have numbers from kSpare on.
-constexpr uint64_t kSpare = 11;
-
-class CoreRecoveryTest : public CoreFixture {
- protected:
-  static Message Spare(uint64_t incarnation, int rank = -1) {
-    message::Join join = Join(rank, 4, incarnation);
-    join.spare = true;
-    join.member.addresses = {{"ucx", "spare" + std::to_string(incarnation)}};
-    return join;
-  }
-  static Message Back(uint64_t incarnation) {
-    message::Join join = Join(static_cast<int>(incarnation) - 1, 4, incarnation);
-    join.member.addresses = {{"ucx", "new" + std::to_string(incarnation)}};
-    return join;
-  }
-  static uint64_t AgentOf(uint64_t incarnation) { return incarnation % 2 == 1 ? 1 : 2; }
-
-  // Four members that can take part in another view, and a spare at each of these agents.
-  // The second agent announces so many more.
-  void RunWithSpares(const std::vector<uint64_t>& agents, int announced = 0) {
-    Run4(announced);
-    for (uint64_t incarnation = 1; incarnation <= 4; ++incarnation) {
-      Say(AgentOf(incarnation), message::Recoverable{Incarnation{incarnation}});
-    }
-    for (size_t i = 0; i < agents.size(); ++i) Say(agents[i], Spare(kSpare + i));
-  }
-  void Lose(uint64_t agent, uint64_t incarnation, Clock::duration at = milliseconds(0)) {
-    Say(agent, message::MemberLost{Incarnation{incarnation}, "died"}, at);
-  }
-  void Return(const std::vector<uint64_t>& incarnations, Clock::duration at = milliseconds(0)) {
-    for (const uint64_t incarnation : incarnations)
-      Say(AgentOf(incarnation), Back(incarnation), at);
-  }
-  void SayFinished(const std::vector<uint64_t>& incarnations) {
-    for (const uint64_t incarnation : incarnations) {
-      Say(AgentOf(incarnation), message::Finished{Incarnation{incarnation}});
-    }
-  }
-
-  // The view that all of `agents` were sent by the last step.
-  message::View ViewSentTo(const std::vector<uint64_t>& agents) const {
-    const auto views = Sent<message::View>();
-    std::vector<uint64_t> receivers;
-    for (const auto& [agent, view] : views) receivers.push_back(agent);
-    EXPECT_EQ(receivers, agents);
-    return views.empty() ? message::View{} : views[0].second;
-  }
-  static std::vector<uint64_t> IncarnationsOf(const message::View& view) {
-    std::vector<uint64_t> incarnations;
-    for (const message::Member& member : view.members) {
-      incarnations.push_back(member.incarnation.value);
-    }
-    return incarnations;
-  }
-  std::string Logged() const {
-    std::string lines;
-    for (const CoordinatorOutput& output : outputs_) {
-      if (const auto* line = std::get_if<LogLine>(&output)) lines += line->line + "\n";
-    }
-    return lines;
-  }
-  // What the last step told all agents about the view's end.
-  message::Revoked RevokedForAll(const std::vector<uint64_t>& agents) const {
-    const auto revoked = Sent<message::Revoked>();
-    std::vector<uint64_t> receivers;
-    for (const auto& [agent, message] : revoked) {
-      receivers.push_back(agent);
-      EXPECT_EQ(message, revoked[0].second);
-    }
-    EXPECT_EQ(receivers, agents);
-    return revoked.empty() ? message::Revoked{} : revoked[0].second;
-  }
-};
-
-TEST_F(CoreRecoveryTest, ASpareIsAcceptedWhileJoiningAndWhileRunning) {
-  Hello(1);
-  Say(1, Spare(kSpare));
-  ASSERT_EQ(Sent<message::SpareAccepted>().size(), 1U);
-  EXPECT_EQ(Sent<message::SpareAccepted>()[0].second.incarnation, Incarnation{kSpare});
-  for (uint64_t i = 1; i <= 4; ++i) Say(1, Join(static_cast<int>(i) - 1, 4, i));
-  EXPECT_EQ(IncarnationsOf(ViewSentTo({1})), (std::vector<uint64_t>{1, 2, 3, 4}));
-  Say(1, Spare(kSpare + 1));
-  EXPECT_EQ(Sent<message::SpareAccepted>().size(), 1U);
-}
-
-TEST_F(CoreRecoveryTest, ASpareThatIsNotOneIsRefused) {
-  RunWithSpares({1});
-  Say(1, Spare(kSpare + 1, 2));
-  EXPECT_EQ(Refusal(1, kSpare + 1),
-            absl::InvalidArgumentError("a spare has no rank; unset PHALANX_RANK"));
-  Say(2, Spare(kSpare));
-  EXPECT_EQ(Refusal(2, kSpare), absl::InvalidArgumentError("a process joins only once"));
-  message::Join other = Join(-1, 5, kSpare + 2);
-  other.spare = true;
-  Say(1, other);
-  EXPECT_EQ(Refusal(1, kSpare + 2).code(), absl::StatusCode::kInvalidArgument);
-  other = Join(-1, 4, kSpare + 3);
-  other.spare = true;
-  other.settings.device_slots = 3;
-  Say(1, other);
-  EXPECT_THAT(std::string(Refusal(1, kSpare + 3).message()), HasSubstr("PHALANX_DEVICE_SLOTS"));
-}
-
-TEST_F(CoreRecoveryTest, MembersMustAgreeWithASpareThatCameFirst) {
-  Hello(1);
-  Say(1, Spare(kSpare));
-  message::Join join = Join(0, 4, 1);
-  join.settings.device_slots = 2;
-  Say(1, join);
-  EXPECT_THAT(std::string(Refusal(1, 1).message()), HasSubstr("PHALANX_DEVICE_SLOTS"));
-}
+using CoreRecoveryTest = CoreRecoveryFixture;
 
 TEST_F(CoreRecoveryTest, ASpareTakesTheLostOnesPlaceOnceAllOthersAreBack) {
   RunWithSpares({1, 2});
@@ -260,31 +145,6 @@ TEST_F(CoreRecoveryTest, NoSpareIsLeftWhileRecovering) {
   Say(1, message::Leave{Incarnation{kSpare}});
   ASSERT_NE(Over(), nullptr);
   EXPECT_EQ(Over()->status, revoked.reason);
-}
-
-TEST_F(CoreRecoveryTest, ALossIsOnlyRecoveredFromWhileThereIsASpare) {
-  RunWithSpares({1});
-  Lose(1, kSpare);  // while it waits
-  EXPECT_THAT(Logged(), HasSubstr("a spare is lost: a process (pid 111 on node 0 'host1') died"));
-  EXPECT_THAT(Sent<message::Revoked>(), IsEmpty());
-  Lose(1, 1);
-  EXPECT_FALSE(RevokedForAll({1, 2}).goes_on);
-}
-
-TEST_F(CoreRecoveryTest, ASpareThatLeftIsNone) {
-  RunWithSpares({1});
-  Say(1, message::Leave{Incarnation{kSpare}});
-  EXPECT_THAT(outputs_, IsEmpty());
-  Lose(1, 1);
-  EXPECT_FALSE(RevokedForAll({1, 2}).goes_on);
-}
-
-TEST_F(CoreRecoveryTest, AnAgentSpeaksForItsOwnSparesOnly) {
-  RunWithSpares({1});
-  Lose(2, kSpare);
-  Say(2, message::Leave{Incarnation{kSpare}});
-  Lose(1, 1);
-  EXPECT_TRUE(RevokedForAll({1, 2}).goes_on);
 }
 
 TEST_F(CoreRecoveryTest, AMemberThatCantTakePartEndsTheJob) {
@@ -464,103 +324,6 @@ TEST_F(CoreRecoveryTest, AnAgentIsLostWithMoreRanksThanThereAreSpares) {
     Say(1, message::Leave{Incarnation{incarnation}});
   }
   ASSERT_NE(Over(), nullptr);
-}
-
-TEST_F(CoreRecoveryTest, AnAgentIsLostWithASpareOnly) {
-  Hello(3);
-  Run4();
-  for (uint64_t i = 1; i <= 4; ++i) Say(AgentOf(i), message::Recoverable{Incarnation{i}});
-  Say(3, Spare(kSpare));
-  Step(AgentLost{AgentId{3}, "reset"});
-  EXPECT_THAT(Sent<message::Revoked>(), IsEmpty());
-  Lose(1, 1);
-  EXPECT_FALSE(RevokedForAll({1, 2}).goes_on);
-}
-
-TEST_F(CoreRecoveryTest, ALossWhileJoiningIsMadeGoodByASpare) {
-  Hello(1);
-  Say(1, Spare(kSpare));
-  Say(1, Join(0, 4, 1));
-  Say(1, Join(1, 4, 2));
-  Lose(1, 2);
-  EXPECT_EQ(Over(), nullptr);
-  EXPECT_THAT(Sent<message::Revoked>(), IsEmpty());
-  EXPECT_THAT(Logged(), HasSubstr("rank 1 (pid 102 on node 0 'host1') died"));
-  Say(1, Join(1, 4, 5));
-  EXPECT_EQ(Refusal(1, 5).code(), absl::StatusCode::kInvalidArgument) << "rank 1 is taken again";
-  Say(1, Join(2, 4, 3));
-  Say(1, Join(3, 4, 4));
-  const message::View view = ViewSentTo({1});
-  EXPECT_EQ(view.epoch, Epoch{1});
-  EXPECT_EQ(IncarnationsOf(view), (std::vector<uint64_t>{1, kSpare, 3, 4}));
-}
-
-TEST_F(CoreRecoveryTest, ASecondLossWhileJoiningWithoutASpareEndsTheJob) {
-  Hello(1);
-  Say(1, Spare(kSpare));
-  Say(1, Join(0, 4, 1));
-  Say(1, Join(1, 4, 2));
-  Lose(1, 2);
-  Lose(1, kSpare);
-  ASSERT_NE(Over(), nullptr);
-  EXPECT_EQ(Over()->status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(Over()->status.message()), HasSubstr("rank 1"));
-}
-
-TEST_F(CoreRecoveryTest, AnAnnouncedSpareIsWaitedFor) {
-  RunWithSpares({}, 1);
-  Lose(1, 1);
-  EXPECT_TRUE(RevokedForAll({1, 2}).goes_on);
-  Return({2, 3, 4});
-  EXPECT_THAT(Sent<message::View>(), IsEmpty());
-  Say(2, Spare(kSpare));
-  EXPECT_EQ(Sent<message::SpareAccepted>().size(), 1U);
-  const message::View view = ViewSentTo({1, 2});
-  EXPECT_EQ(IncarnationsOf(view), (std::vector<uint64_t>{kSpare, 2, 3, 4}));
-  EXPECT_EQ(view.epoch, Epoch{2});
-  // It was the only one.
-  Lose(2, kSpare);
-  EXPECT_FALSE(RevokedForAll({1, 2}).goes_on);
-}
-
-TEST_F(CoreRecoveryTest, AnAnnouncedSpareIsForOneLossOnly) {
-  RunWithSpares({}, 1);
-  Lose(1, 1);
-  Lose(1, 3);
-  const message::Revoked revoked = RevokedForAll({1, 2});
-  EXPECT_FALSE(revoked.goes_on);
-  EXPECT_THAT(std::string(revoked.reason.message()), HasSubstr("rank 2"));
-  Say(2, Spare(kSpare));
-  EXPECT_EQ(Refusal(2, kSpare), revoked.reason);
-}
-
-TEST_F(CoreRecoveryTest, AnAnnouncedSpareThatDoesntComeIsNamed) {
-  RunWithSpares({}, 1);
-  Lose(1, 1);
-  Return({2, 3, 4});
-  Step(Tick{}, seconds(60));
-  EXPECT_EQ(
-      RevokedForAll({1, 2}).reason,
-      absl::DeadlineExceededError("not all ranks came back after a loss: a spare for rank 0"));
-}
-
-TEST_F(CoreRecoveryTest, WhatALostAgentAnnouncedDoesntCome) {
-  RunWithSpares({}, 2);
-  Step(AgentLost{AgentId{2}, "reset"});
-  EXPECT_FALSE(RevokedForAll({1}).goes_on);
-}
-
-TEST_F(CoreRecoveryTest, AnAnnouncedSpareMakesGoodALossWhileJoining) {
-  Hello(1, -1, 4, /*spares=*/1);
-  Say(1, Join(0, 4, 1));
-  Say(1, Join(1, 4, 2));
-  Lose(1, 2);
-  EXPECT_EQ(Over(), nullptr);
-  Say(1, Join(2, 4, 3));
-  Say(1, Join(3, 4, 4));
-  EXPECT_THAT(Sent<message::View>(), IsEmpty());
-  Say(1, Spare(kSpare));
-  EXPECT_EQ(IncarnationsOf(ViewSentTo({1})), (std::vector<uint64_t>{1, kSpare, 3, 4}));
 }
 
 TEST_F(CoreRecoveryTest, CommunicatorNumbersStartAnew) {
