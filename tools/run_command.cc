@@ -28,9 +28,9 @@ namespace {
 constexpr char kFooter[] =
     R"(Each process gets its place in PHALANX_RANK, PHALANX_WORLD_SIZE, PHALANX_LOCAL_RANK and
 PHALANX_LOCAL_WORLD_SIZE (and in RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE). Its lines come
-out as `[rank] line`, standard error stays standard error. Rank 0 reads our standard input unless
-that is a terminal; the others read nothing. Lines of a spare come out as `[spare 0] line`. A program name without a slash is looked for in PATH,
-then beside phalanx.
+out as `[rank] line`, those of a spare as `[spare 0] line`; standard error stays standard error. Rank
+0 reads our standard input unless that is a terminal; the others read nothing. A program name without
+a slash is looked for in PATH, then beside phalanx.
 
 Signals (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT) are passed on. After
 the first one that ends the job, the processes have the grace period to end; then, or at a second

@@ -94,9 +94,10 @@ class PHALANX_EXPORT Session {
   View& view();
 
   // Runs `body`, and again in a new view whenever a rank is lost and there is a spare to take its
-  // place: the body's operations fail then, and it is to return. A spare waits in here, for as long
-  // as the job runs, and runs the body from the view on in which it takes part. Returns OK once the
-  // body has come to its end on every rank, on spares that weren't needed too; otherwise
+  // place: the body's operations fail then, and it is to return, with whatever status. A spare
+  // waits in here, for as long as the job runs, and runs the body from the view on in which it
+  // takes part. Returns OK once the body has come to its end on every rank, on spares that weren't
+  // needed too; otherwise
   //   the body's error     no rank was lost (waits 2 s for word of it after UNAVAILABLE or ABORTED)
   //   UNAVAILABLE          a rank was lost, and there was no spare or it couldn't be replaced
   //   DEADLINE_EXCEEDED    ranks that didn't come back within options.join_timeout, or didn't end

@@ -95,6 +95,9 @@ class ClientImpl final : public Client {
   // What ended the view, or nothing when `message` doesn't.
   std::optional<absl::Status> EndIn(const Message& message) const;
   void SetEnd(const absl::Status& end);
+  // Waits, with mutex_ held by `lock`, until `ready`, the view's end or the deadline.
+  void AwaitEndOr(std::unique_lock<std::mutex>& lock, Deadline deadline,
+                  const std::function<bool()>& ready);
   void OnCommunicatorIds(const message::CommunicatorIds& ids);
   void StopThread();
 
@@ -315,9 +318,7 @@ void ClientImpl::SayFaultPerformed(uint32_t index, Deadline deadline) {
 absl::Status ClientImpl::Finish(Deadline deadline) {
   if (outbox_.Post(message::Finished{incarnation_})) Wake();
   std::unique_lock lock(mutex_);
-  while (!all_finished_ && !end_.has_value() && !deadline.Passed(Clock::now())) {
-    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
-  }
+  AwaitEndOr(lock, deadline, [this] { return all_finished_; });
   if (all_finished_) return absl::OkStatus();
   if (end_.has_value()) return *end_;
   return absl::DeadlineExceededError("not all ranks came to the end of their work in time");
@@ -325,9 +326,7 @@ absl::Status ClientImpl::Finish(Deadline deadline) {
 
 bool ClientImpl::AwaitRevocation(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  while (!end_.has_value() && !deadline.Passed(Clock::now())) {
-    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
-  }
+  AwaitEndOr(lock, deadline, [] { return false; });
   return end_.has_value() && !end_->ok();
 }
 
@@ -339,6 +338,13 @@ void ClientImpl::Detach(const ClientEvents* events) {
   StopThread();
   const std::lock_guard lock(reading_);
   events_ = nullptr;
+}
+
+void ClientImpl::AwaitEndOr(std::unique_lock<std::mutex>& lock, Deadline deadline,
+                            const std::function<bool()>& ready) {
+  while (!ready() && !end_.has_value() && !deadline.Passed(Clock::now())) {
+    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
+  }
 }
 
 void ClientImpl::SetEnd(const absl::Status& end) {
@@ -368,9 +374,7 @@ absl::StatusOr<CommunicatorId> ClientImpl::ReserveCommunicators(int count, Deadl
   const auto asked = static_cast<uint32_t>(count);
   if (outbox_.Post(message::AskCommunicatorIds{incarnation_, request, asked})) Wake();
   lock.lock();
-  while (!first_ids_[request].has_value() && !end_.has_value() && !deadline.Passed(Clock::now())) {
-    changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
-  }
+  AwaitEndOr(lock, deadline, [&] { return first_ids_[request].has_value(); });
   const std::optional<uint32_t> first = first_ids_[request];
   first_ids_.erase(request);
   if (!first.has_value()) {
@@ -527,9 +531,7 @@ absl::Status ClientImpl::Leave(Deadline deadline) {
   std::optional<absl::Status> end;
   {
     std::unique_lock lock(mutex_);
-    while (sent.ok() && !end_.has_value() && !deadline.Passed(Clock::now())) {
-      changed_.wait_for(lock, std::chrono::milliseconds(deadline.LeftMs(Clock::now(), kSliceMs)));
-    }
+    if (sent.ok()) AwaitEndOr(lock, deadline, [] { return false; });
     end = end_;
   }
   StopThread();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "subprocess.h"
+#include "weights.h"
 
 namespace phalanx::testing_support {
 namespace {
@@ -97,16 +98,6 @@ TEST_F(Replacement, ALossDuringAnAllReduceDoesntWaitForItsDeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
   EXPECT_EQ(Count(run.output(), "epoch 2\n"), 3) << run.output();
   ExpectSums(run, 3);
-}
-
-// What follows "weights " on each line that has it.
-std::vector<std::string> Digests(const std::string& output) {
-  const std::string word = "weights ";
-  std::vector<std::string> digests;
-  for (size_t at = output.find(word); at != std::string::npos; at = output.find(word, at + 1)) {
-    digests.push_back(output.substr(at + word.size(), 16));
-  }
-  return digests;
 }
 
 // The child whose environment has that line; 0 if there is none.

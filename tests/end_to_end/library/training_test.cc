@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "subprocess.h"
+#include "weights.h"
 
 namespace phalanx::testing_support {
 namespace {
@@ -22,16 +23,6 @@ std::vector<std::string> Train(int ranks, std::vector<std::string> arguments = {
                                       std::to_string(ranks), "--",  "train"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
-}
-
-// What follows "weights " on each line that has it.
-std::vector<std::string> Digests(const std::string& output) {
-  const std::string word = "weights ";
-  std::vector<std::string> digests;
-  for (size_t at = output.find(word); at != std::string::npos; at = output.find(word, at + 1)) {
-    digests.push_back(output.substr(at + word.size(), 16));
-  }
-  return digests;
 }
 
 // The ranks alone: the launcher has a child of its own, with its own command line.
