@@ -31,6 +31,7 @@ int AgentCommand(const std::vector<std::string>& arguments);
 int RunCommand(const std::vector<std::string>& arguments);
 int BenchCommand(const std::vector<std::string>& arguments);
 int SimulateCommand(const std::vector<std::string>& arguments);
+int CheckpointCommand(const std::vector<std::string>& arguments);
 int StatusCommand(const std::vector<std::string>& arguments);
 
 }  // namespace phalanx::tools
