@@ -85,8 +85,7 @@ absl::Status ExportVersion(const FoundVersion& version, const std::string& outpu
     const std::string to =
         folder.NewFile(absl::StrFormat("rank-%0*d-of-%d.safetensors", digits, rank, ranks));
     PHX_RETURN_IF_ERROR(Copy(from, to));
-    const absl::Status verified =
-        VerifyShard(to, version.manifest.shards[static_cast<size_t>(rank)]);
+    absl::Status verified = VerifyShard(to, version.manifest.shards[static_cast<size_t>(rank)]);
     // The copy goes with the call, so the message is about its source.
     if (!verified.ok()) {
       PHX_RETURN_IF_ERROR(VerifyShard(from, version.manifest.shards[static_cast<size_t>(rank)]));
