@@ -144,6 +144,7 @@ class CoordinatorCore {
   void AddMember(AgentId agent, const message::Join& join);
   void AssignRanks();
   void BeginView();
+  void CheckJoining();
   void TellProgress();
   void FailJoining(const absl::Status& status);
   absl::Status Lost(const MemberRecord& record, const std::string& how) const;
@@ -184,7 +185,7 @@ class CoordinatorCore {
   Phase phase_ = Phase::kJoining;
   Clock::time_point now_;
   Clock::time_point join_deadline_;
-  Clock::time_point progress_told_;
+  std::optional<Clock::time_point> progress_told_;
   std::string progress_line_;
   int world_size_ = 0;              // 0 until somebody has joined
   JobSettings job_settings_;        // as the first member said
