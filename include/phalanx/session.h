@@ -126,7 +126,8 @@ class PHALANX_EXPORT Session {
  private:
   explicit Session(std::shared_ptr<api::SessionState> state);
   absl::Status OpenView();
-  absl::Status BeginNextView();
+  absl::Status EnterView();
+  absl::Status RunView(const std::function<absl::Status(View& view)>& body);
 
   std::shared_ptr<api::SessionState> state_;
   View view_;

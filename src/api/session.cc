@@ -14,6 +14,7 @@ namespace {
 
 // An operation may fail because of a loss before we are told of it.
 constexpr auto kWordOfLoss = std::chrono::seconds(2);
+constexpr auto kLastWord = std::chrono::seconds(1);
 
 bool MayComeOfLoss(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
@@ -57,32 +58,41 @@ absl::Status Session::OpenView() {
   return absl::OkStatus();
 }
 
-absl::Status Session::BeginNextView() {
-  view_.world_.reset();
-  view_.state_.reset();
-  PHX_ASSIGN_OR_RETURN(state_, api::SessionState::Return(*state_));
+absl::Status Session::EnterView() {
+  PHX_RETURN_IF_ERROR(state_->AwaitPlace());
   return OpenView();
 }
 
-absl::Status Session::Run(const std::function<absl::Status(View& view)>& body) {
-  if (!state_->has_place()) {
-    const absl::Status place = state_->AwaitPlace();
-    if (absl::IsCancelled(place)) return absl::OkStatus();
-    PHX_RETURN_IF_ERROR(place);
-    PHX_RETURN_IF_ERROR(OpenView());
+absl::Status Session::RunView(const std::function<absl::Status(View& view)>& body) {
+  control::Client& client = state_->client();
+  client.SayRecoverable();
+  absl::Status result = body(view_);
+  if (result.ok()) {
+    result = client.Finish(Deadline::After(state_->options().operation_timeout));
+  } else if (MayComeOfLoss(result)) {
+    client.AwaitRevocation(Deadline::After(kWordOfLoss));
   }
+  return result;
+}
+
+absl::Status Session::Run(const std::function<absl::Status(View& view)>& body) {
   while (true) {
-    control::Client& client = state_->client();
-    client.SayRecoverable();
-    absl::Status result = body(view_);
-    if (result.ok()) {
-      result = client.Finish(Deadline::After(state_->options().operation_timeout));
-      if (result.ok()) return result;
-    } else if (MayComeOfLoss(result)) {
-      client.AwaitRevocation(Deadline::After(kWordOfLoss));
+    absl::Status result = state_->has_place() ? absl::OkStatus() : EnterView();
+    if (absl::IsCancelled(result)) {
+      // All have finished. If this rank had too, and the word of it was lost on its way here, the
+      // others wait for it to leave; how they end is no concern of its own.
+      if (state_->had_place()) state_->Close(kLastWord).IgnoreError();
+      return absl::OkStatus();
     }
-    if (!client.goes_on()) return result;
-    PHX_RETURN_IF_ERROR(BeginNextView());
+    if (result.ok()) {
+      result = RunView(body);
+    } else {
+      // A view can't be entered when one of its members was lost since it began.
+      state_->client().AwaitRevocation(Deadline::After(kWordOfLoss));
+    }
+    if (result.ok() || !state_->client().goes_on()) return result;
+    view_.world_.reset();
+    PHX_ASSIGN_OR_RETURN(state_, api::SessionState::After(*state_));
   }
 }
 

@@ -78,16 +78,13 @@ absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Join(const Options& 
   return state;
 }
 
-absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Return(SessionState& last) {
+absl::StatusOr<std::shared_ptr<SessionState>> SessionState::After(SessionState& last) {
   if (!last.Retire()) {
     return absl::DeadlineExceededError(
         absl::StrCat("operations of rank ", last.rank(), " don't end although its view is over"));
   }
   auto state = std::shared_ptr<SessionState>(new SessionState(last.participant_));
-  PHX_ASSIGN_OR_RETURN(const control::JoinRequest request, state->Prepare());
-  const Deadline deadline = Deadline::After(state->options().join_timeout);
-  PHX_ASSIGN_OR_RETURN(control::ViewDescription view, state->client().Return(request, deadline));
-  PHX_RETURN_IF_ERROR(state->Enter(std::move(view)));
+  PHX_ASSIGN_OR_RETURN(state->return_, state->Prepare());
   return state;
 }
 
@@ -126,7 +123,10 @@ absl::Status SessionState::Connect(Deadline deadline) {
 }
 
 absl::Status SessionState::AwaitPlace() {
-  PHX_ASSIGN_OR_RETURN(control::ViewDescription view, client().AwaitPlace(Deadline::Never()));
+  PHX_ASSIGN_OR_RETURN(control::ViewDescription view,
+                       return_.has_value()
+                           ? client().Return(*return_, Deadline::After(options().join_timeout))
+                           : client().AwaitPlace(Deadline::Never()));
   return Enter(std::move(view));
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,12 @@ namespace phalanx::api {
 class SessionState final : public control::ClientEvents {
  public:
   // Connects, joins and makes the engine. The world's channel is opened by the caller. Of a spare
-  // it makes no engine, and no view is there: AwaitPlace() does both.
+  // it makes no engine, and no view is there: AwaitPlace() does both, once.
   static absl::StatusOr<std::shared_ptr<SessionState>> Join(const Options& options);
+  // CANCELLED: no view comes any more, since all ranks have finished.
   absl::Status AwaitPlace();
-  // The same process in the view that follows the one of `last`, which is retired.
-  static absl::StatusOr<std::shared_ptr<SessionState>> Return(SessionState& last);
+  // The same process without a place again, after the view of `last`, which is retired.
+  static absl::StatusOr<std::shared_ptr<SessionState>> After(SessionState& last);
   ~SessionState() override;
 
   const Options& options() const { return participant_->options; }
@@ -40,6 +42,7 @@ class SessionState final : public control::ClientEvents {
   FaultInjector& faults() { return faults_; }
   Saver& saver() { return *participant_->saver; }
   bool has_place() const { return engine_ != nullptr; }
+  bool had_place() const { return return_.has_value(); }
   const control::ViewDescription& view() const { return view_; }
   int rank() const { return rank_; }
   // The ranks of this node, in order.
@@ -92,6 +95,7 @@ class SessionState final : public control::ClientEvents {
 
   const std::shared_ptr<Participant> participant_;
   std::unique_ptr<Transports> transports_;
+  std::optional<control::JoinRequest> return_;  // to the view after the last one
   control::ViewDescription view_;
   int rank_ = -1;
   std::vector<int> node_ranks_;

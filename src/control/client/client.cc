@@ -94,6 +94,8 @@ class ClientImpl final : public Client {
   void Wake();
   // What ended the view, or nothing when `message` doesn't.
   std::optional<absl::Status> EndIn(const Message& message) const;
+  std::optional<absl::Status> NoteEnd(const Message& message);
+  void ReadUntilEnd(Deadline deadline);
   void SetEnd(const absl::Status& end);
   // Waits, with mutex_ held by `lock`, until `ready`, the view's end or the deadline.
   void AwaitEndOr(std::unique_lock<std::mutex>& lock, Deadline deadline,
@@ -214,6 +216,7 @@ absl::StatusOr<ViewDescription> ClientImpl::AwaitPlace(Deadline deadline) {
 }
 
 absl::StatusOr<ViewDescription> ClientImpl::Return(const JoinRequest& request, Deadline deadline) {
+  goes_on_.store(false, std::memory_order_release);
   StopThread();
   PHX_RETURN_IF_ERROR(SendTheRest(deadline));
   BeginAnew();
@@ -325,9 +328,23 @@ absl::Status ClientImpl::Finish(Deadline deadline) {
 }
 
 bool ClientImpl::AwaitRevocation(Deadline deadline) {
+  if (!thread_.joinable()) ReadUntilEnd(deadline);
   std::unique_lock lock(mutex_);
   AwaitEndOr(lock, deadline, [] { return false; });
   return end_.has_value() && !end_->ok();
+}
+
+// Only while there is no thread.
+void ClientImpl::ReadUntilEnd(Deadline deadline) {
+  while (!end_.has_value()) {
+    absl::StatusOr<Message> message = Await(deadline);
+    if (absl::IsDeadlineExceeded(message.status())) return;
+    if (message.ok()) {
+      NoteEnd(*message);
+    } else {
+      SetEnd(message.status());
+    }
+  }
 }
 
 void ClientImpl::Detach(const ClientEvents* events) {
@@ -476,15 +493,22 @@ void ClientImpl::Handle(const Message& message) {
     changed_.notify_all();
     return;
   }
-  const std::optional<absl::Status> end = EndIn(message);
-  if (!end.has_value() || revoked_ || all_left_) return;
+  if (revoked_ || all_left_) return;
+  const std::optional<absl::Status> end = NoteEnd(message);
+  if (!end.has_value()) return;
   all_left_ = end->ok();
   revoked_ = !all_left_;
+  if (revoked_) events_->OnRevoked(*end);
+}
+
+std::optional<absl::Status> ClientImpl::NoteEnd(const Message& message) {
+  std::optional<absl::Status> end = EndIn(message);
+  if (!end.has_value()) return end;
   if (const auto* revoked = std::get_if<message::Revoked>(&message)) {
     goes_on_.store(revoked->goes_on, std::memory_order_release);
   }
   SetEnd(*end);
-  if (revoked_) events_->OnRevoked(*end);
+  return end;
 }
 
 // An answer is on its way most times, and waking a core that sleeps takes longer than the answer.
@@ -523,11 +547,7 @@ absl::Status ClientImpl::Leave(Deadline deadline) {
     sent = connection_.Send(message::Leave{incarnation_}, -1, deadline);
   }
   // Without a thread nobody has looked yet whether the view has ended before.
-  while (sent.ok() && !thread_.joinable() && !end_.has_value()) {
-    absl::StatusOr<Message> message = Await(deadline);
-    if (absl::IsDeadlineExceeded(message.status())) break;
-    end_ = message.ok() ? EndIn(*message) : message.status();
-  }
+  if (sent.ok() && !thread_.joinable()) ReadUntilEnd(deadline);
   std::optional<absl::Status> end;
   {
     std::unique_lock lock(mutex_);
