@@ -45,7 +45,10 @@ void CoordinatorLink::Connect(const asio::ip::tcp::resolver::results_type& addre
       socket_, addresses, [this](const asio::error_code& error, const asio::ip::tcp::endpoint&) {
         if (lost_) return;
         timer_.cancel();
-        if (error) {
+        if (error == asio::error::connection_refused && interrupted_) {
+          Lose(absl::UnavailableError(
+              absl::StrCat("no other coordinator came to ", ToString(endpoint_))));
+        } else if (error) {
           TryLater(error == asio::error::operation_aborted ? "no answer" : error.message());
         } else {
           OnConnected();
@@ -86,13 +89,26 @@ void CoordinatorLink::OnClosed(const absl::Status& status) {
     Lose(absl::PermissionDeniedError(absl::StrCat("the coordinator at ", ToString(endpoint_),
                                                   " does not accept us: ", status.message())));
   } else if (open_) {
-    Lose(absl::UnavailableError(
+    const absl::Status gone = absl::UnavailableError(
         absl::StrCat("the coordinator at ", ToString(endpoint_),
-                     " is gone: ", status.ok() ? "it closed the connection" : status.message())));
+                     " is gone: ", status.ok() ? "it closed the connection" : status.message()));
+    if (!AwaitSuccessor(gone)) Lose(gone);
   } else {
     // It may have too much to do at the beginning of a large job.
     TryLater(std::string(status.message()));
   }
+}
+
+bool CoordinatorLink::AwaitSuccessor(const absl::Status& status) {
+  if (!successor_timeout_.has_value() || finishing_) return false;
+  open_ = false;
+  std::optional<message::AgentHello> hello = handlers_.interrupted(status);
+  if (!hello.has_value()) return false;
+  hello_ = *std::move(hello);
+  deadline_ = Deadline::After(*successor_timeout_);
+  interrupted_ = true;
+  Resolve();
+  return true;
 }
 
 void CoordinatorLink::Send(const Message& message) {
@@ -106,6 +122,7 @@ void CoordinatorLink::Send(const Message& message) {
 
 void CoordinatorLink::Finish(Clock::duration timeout) {
   if (lost_) return;
+  finishing_ = true;
   if (open_) {
     channel_->Finish(timeout);
     return;

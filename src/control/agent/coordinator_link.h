@@ -7,6 +7,7 @@
 #include <asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ class CoordinatorLink {
  public:
   struct Handlers {
     std::function<void(Message)> message;
+    // The coordinator is gone and another one may come. Gives what is to be said to it first, or
+    // nullopt: we don't wait for it. What is sent from here on goes to that one.
+    std::function<std::optional<message::AgentHello>(const absl::Status&)> interrupted;
     // Once: the coordinator is gone, can't be reached or doesn't accept us. Names its address.
     //   PERMISSION_DENIED  wrong key
     //   UNAVAILABLE        anything else
@@ -41,6 +45,9 @@ class CoordinatorLink {
   // Connects, trying again until `deadline` while the coordinator can't be reached (it may not have
   // begun yet); says `hello` first.
   void Start(message::AgentHello hello, Deadline deadline, Handlers handlers);
+  // Before Start(): when the connection breaks, tries to reach a coordinator at the same address,
+  // for so long each time, unless connections are refused there.
+  void AwaitSuccessors(Clock::duration timeout) { successor_timeout_ = timeout; }
   // Queued until we are connected.
   void Send(const Message& message);
   // Sends what is queued and ends; `lost` comes when it is done.
@@ -53,6 +60,7 @@ class CoordinatorLink {
   void OnConnected();
   void OnOpened();
   void OnClosed(const absl::Status& status);
+  bool AwaitSuccessor(const absl::Status& status);
   void Lose(const absl::Status& status);
 
   const Endpoint endpoint_;
@@ -63,9 +71,12 @@ class CoordinatorLink {
   message::AgentHello hello_;
   Deadline deadline_ = Deadline::Never();
   Handlers handlers_;
+  std::optional<Clock::duration> successor_timeout_;
   std::vector<Message> queued_;
   std::shared_ptr<Channel> channel_;
   bool open_ = false;
+  bool interrupted_ = false;
+  bool finishing_ = false;
   bool lost_ = false;
 };
 

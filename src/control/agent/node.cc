@@ -51,14 +51,11 @@ absl::Status Node::Open() {
 }
 
 void Node::Start() {
-  message::AgentHello hello;
-  hello.job = options_.job;
-  hello.node = options_.node;
-  hello.node_name = options_.node_name;
-  hello.cores = options_.cores;
-  hello.spares = options_.spares;
-  link_.Start(std::move(hello), Deadline::After(options_.connect_timeout),
+  if (options_.awaits_successors) link_.AwaitSuccessors(options_.connect_timeout);
+  link_.Start(Hello(), Deadline::After(options_.connect_timeout),
               {.message = [this](const Message& message) { OnCoordinatorMessage(message); },
+               .interrupted =
+                   [this](const absl::Status& status) { return OnCoordinatorInterrupted(status); },
                .lost = [this](const absl::Status& status) { OnCoordinatorLost(status); }});
   Accept();
   CheckDeserted();
@@ -103,9 +100,10 @@ void Node::OnAccepted(LocalSocket socket) {
     return;
   }
   const uint64_t id = ++last_id_;
-  auto [entry, inserted] = workers_.emplace(
-      id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr, 0,
-                 asio::posix::stream_descriptor(context_), asio::steady_timer(context_)});
+  auto [entry, inserted] =
+      workers_.emplace(id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr,
+                                  0, asio::posix::stream_descriptor(context_),
+                                  asio::steady_timer(context_), false, std::nullopt});
   idle_timer_.cancel();
   if (!options_.supervised) WatchProcess(id, entry->second);
   connection->Start(
@@ -142,9 +140,11 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
   } else if (std::holds_alternative<message::Leave>(message)) {
     OnLeave(worker);
   } else if (std::holds_alternative<message::Recoverable>(message)) {
-    if (worker.state == State::kMember) link_.Send(message::Recoverable{worker.incarnation});
+    if (worker.state != State::kMember) return;
+    worker.recoverable = true;
+    link_.Send(message::Recoverable{worker.incarnation});
   } else if (std::holds_alternative<message::FaultPerformed>(message)) {
-    if (worker.state == State::kMember) link_.Send(message);
+    if (worker.state == State::kMember) SayAlways(message);
   } else if (std::holds_alternative<message::Finished>(message)) {
     if (worker.state == State::kMember) link_.Send(message::Finished{worker.incarnation});
   } else if (auto* ask = std::get_if<message::AskCommunicatorIds>(&message);
@@ -182,7 +182,7 @@ void Node::OnJobStatus(const message::JobStatus& status) {
 void Node::OnLeave(Worker& worker) {
   if (!IsAwaited(worker)) return;
   worker.state = State::kNone;
-  link_.Send(message::Leave{worker.incarnation});
+  SayAlways(message::Leave{worker.incarnation});
 }
 
 void Node::OnJoin(uint64_t id, message::Join join) {
@@ -218,7 +218,9 @@ void Node::OnJoin(uint64_t id, message::Join join) {
   worker.incarnation = join.member.incarnation;
   worker.state = State::kJoining;
   join.member.pid = worker.pid;
+  if (join.spare) ++spares_seen_;
   link_.Send(join);
+  worker.join = std::move(join);
 }
 
 void Node::Refuse(Worker& worker, const absl::Status& status) {
@@ -288,7 +290,7 @@ bool Node::WorkerExited(pid_t pid, const std::string& how) {
 
 void Node::ReportLost(Worker& worker, const std::string& how) {
   if (IsAwaited(worker)) {
-    link_.Send(message::MemberLost{worker.incarnation, how});
+    SayAlways(message::MemberLost{worker.incarnation, how});
     if (options_.supervised) lost_pids_.insert(worker.pid);
   }
   worker.state = State::kNone;

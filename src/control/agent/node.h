@@ -63,6 +63,8 @@ class Node {
     uint64_t question = 0;                   // its own number of what it asked
     asio::posix::stream_descriptor process;  // pidfd, without supervision
     asio::steady_timer exit_timer;           // waits for word of how it ended
+    bool recoverable = false;                // as a member: can take part in another view
+    std::optional<message::Join> join;  // while kJoining or kSpare, for a coordinator that comes
   };
   using Workers = std::map<uint64_t, Worker>;
 
@@ -94,6 +96,9 @@ class Node {
 
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);
+  std::optional<message::AgentHello> OnCoordinatorInterrupted(const absl::Status& status);
+  message::AgentHello Hello() const;
+  void SayAlways(const Message& message);
   void OnRefused(const message::Refused& refused);
   void OnCommunicatorIds(const message::CommunicatorIds& ids);
   void OnSpareAccepted(const message::SpareAccepted& accepted);
@@ -102,6 +107,8 @@ class Node {
   void SendSegments(const std::vector<std::pair<int, Worker*>>& local);
   void OnRevoked(const message::Revoked& revoked);
   void AwaitNextView(const message::Revoked& revoked);
+  void LeaveView();
+  void Revoke(Worker& worker, const absl::Status& reason);
   // By the coordinator: its end would be a loss.
   static bool IsAwaited(const Worker& worker);
   void OnAllLeft(const message::AllLeft& left);
@@ -120,6 +127,11 @@ class Node {
   Epoch epoch_;
   absl::Status over_;  // in kOver: how it ended
   bool coordinator_lost_ = false;
+  bool all_finished_ = false;        // in this view
+  bool failures_unsettled_ = false;  // no view since the coordinator was lost
+  int spares_seen_ = 0;              // that have joined
+  // About this view's members; a coordinator that comes may not know it.
+  std::vector<Message> said_;
   bool joins_seen_ = false;
   bool deserted_ = false;
   std::function<void()> done_;

@@ -74,6 +74,10 @@ void Node::OnView(const message::View& view) {
   if (phase_ != Phase::kJoining) return;
   phase_ = Phase::kRunning;
   epoch_ = view.epoch;
+  all_finished_ = false;
+  said_.clear();
+  // Whoever was lost meanwhile is no member of it.
+  if (std::exchange(failures_unsettled_, false)) events_->OnRecovering();
   std::map<uint64_t, Worker*> by_incarnation;
   for (auto& [id, worker] : workers_) {
     if (worker.state == State::kJoining || worker.state == State::kSpare) {
@@ -90,6 +94,8 @@ void Node::OnView(const message::View& view) {
   for (const auto& [rank, worker] : local) {
     worker->state = State::kMember;
     worker->rank = rank;
+    worker->recoverable = view.epoch != Epoch{1} || worker->join->spare;
+    worker->join.reset();
     if (worker->connection != nullptr) worker->connection->Send(view);
     // Those who need it have it (or it waits in their queue): when they all have gone, it must not
     // stay alive through us.
@@ -124,9 +130,10 @@ void Node::OnSpareAccepted(const message::SpareAccepted& accepted) {
 }
 
 void Node::OnAllFinished(const message::AllFinished& finished) {
+  all_finished_ = true;
   for (auto& [id, worker] : workers_) {
-    const bool hears = worker.state == State::kMember || worker.state == State::kSpare;
-    if (hears && worker.connection != nullptr) worker.connection->Send(finished);
+    const bool hears = IsAwaited(worker) && worker.connection != nullptr;
+    if (hears) worker.connection->Send(finished);
   }
 }
 
@@ -134,15 +141,24 @@ void Node::OnAllFinished(const message::AllFinished& finished) {
 void Node::AwaitNextView(const message::Revoked& revoked) {
   if (phase_ != Phase::kRunning) return;
   events_->OnRecovering();
+  LeaveView();
+  for (auto& [id, worker] : workers_) {
+    if (worker.state == State::kMember) Revoke(worker, revoked.reason);
+  }
+}
+
+void Node::LeaveView() {
   phase_ = Phase::kJoining;
   tick_timer_.cancel();
   ordering_.reset();
   checkpoints_.EndView();
   worker_of_rank_.clear();
-  for (auto& [id, worker] : workers_) {
-    if (worker.state != State::kMember) continue;
-    worker.state = State::kReturning;
-    if (worker.connection != nullptr) worker.connection->Send(revoked);
+}
+
+void Node::Revoke(Worker& worker, const absl::Status& reason) {
+  worker.state = State::kReturning;
+  if (worker.connection != nullptr) {
+    worker.connection->Send(message::Revoked{epoch_, reason, /*goes_on=*/true});
   }
 }
 

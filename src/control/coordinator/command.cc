@@ -17,16 +17,18 @@ namespace {
 constexpr int kWrongUsage = 2;
 
 absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
-  PHX_ASSIGN_OR_RETURN(const Arguments arguments,
-                       Arguments::Parse(words,
-                                        {"--job", "--listen-fd", "--key-fd", "--lifeline-fd",
-                                         "--join-timeout-ms", "--report", "--die-with"},
-                                        {"--detach"}));
+  PHX_ASSIGN_OR_RETURN(
+      const Arguments arguments,
+      Arguments::Parse(words,
+                       {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd",
+                        "--join-timeout-ms", "--report", "--die-with"},
+                       {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
   PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
   PHX_ASSIGN_OR_RETURN(options.listen_fd, arguments.Number("--listen-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.lifeline_fd, arguments.Number("--lifeline-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.record_fd, arguments.Number("--record-fd", -1));
   PHX_ASSIGN_OR_RETURN(const int key_fd, arguments.Number("--key-fd", -1));
   if (options.listen_fd < 0 || key_fd < 0) {
     return absl::InvalidArgumentError("--listen-fd and --key-fd are needed");

@@ -9,15 +9,34 @@
 namespace phalanx::control {
 
 CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, Clock::time_point now)
-    : settings_(std::move(settings)), now_(now), join_deadline_(now + settings_.join_timeout) {}
+    : settings_(std::move(settings)), now_(now), join_deadline_(now + settings_.join_timeout) {
+  if (settings_.record.has_value()) Resume(*settings_.record);
+}
 
 std::vector<CoordinatorOutput> CoordinatorCore::Step(const CoordinatorInput& input,
                                                      Clock::time_point now) {
   now_ = now;
-  if (phase_ != Phase::kOver) {
-    std::visit([this](const auto& value) { Handle(value); }, input);
+  const bool written = std::holds_alternative<RecordWritten>(input);
+  if (writing_ && !written) {
+    // A tick comes again by itself.
+    if (!std::holds_alternative<Tick>(input)) waiting_.push_back(input);
+    return {};
+  }
+  Dispatch(input);
+  while (!writing_ && !waiting_.empty()) {
+    const CoordinatorInput next = std::move(waiting_.front());
+    waiting_.pop_front();
+    Dispatch(next);
   }
   return std::exchange(outputs_, {});
+}
+
+void CoordinatorCore::Dispatch(const CoordinatorInput& input) {
+  if (phase_ == Phase::kOver) return;
+  std::visit([this](const auto& value) { Handle(value); }, input);
+  if (afterwards_.empty() || phase_ == Phase::kOver) return;
+  writing_ = true;
+  outputs_.push_back(WriteRecord{CurrentRecord()});
 }
 
 void CoordinatorCore::Handle(const AgentSaid& said) {
@@ -49,6 +68,7 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnCheckpoint(said.agent, *checkpoint);
   } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
     performed_faults_.insert(fault->index);
+    WriteFirst(Afterwards::kNothing);
   } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
@@ -97,6 +117,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
   AnswerQuestions();
+  CheckAgentsReturned();
   if (phase_ == Phase::kRecovering) return CheckRecoveryDeadline();
   if (phase_ == Phase::kJoining) CheckJoining();
 }
@@ -108,31 +129,40 @@ void CoordinatorCore::BeginView() {
   next_communicator_ = 1;
   all_finished_ = false;
   agent_of_node_.clear();
-  message::View view{epoch_, settings_.job_token, {}, {}, job_settings_, {}};
-  view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
-  view.members.resize(static_cast<size_t>(world_size_));
+  view_ = message::View{epoch_, settings_.job_token, {}, {}, job_settings_, {}};
+  view_.members.resize(static_cast<size_t>(world_size_));
   for (auto& [incarnation, record] : members_) {
     record.finished = false;
-    view.members[static_cast<size_t>(record.member.rank)] = record.member;
+    view_.members[static_cast<size_t>(record.member.rank)] = record.member;
   }
   for (const auto& [id, record] : agents_) {
     const auto node = static_cast<size_t>(record.node);
-    if (view.node_cores.size() <= node) view.node_cores.resize(node + 1, 0);
-    view.node_cores[node] = record.cores;
+    if (view_.node_cores.size() <= node) view_.node_cores.resize(node + 1, 0);
+    view_.node_cores[node] = record.cores;
     agent_of_node_[record.node] = id;
   }
-  if (epoch_ == Epoch{1})
+  view_.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
+  WriteFirst(Afterwards::kAnnounceView);
+}
+
+void CoordinatorCore::AnnounceView() {
+  if (epoch_ == Epoch{1}) {
     Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
-  Broadcast(view);
+  } else {
+    TellOfNextView();
+  }
+  Broadcast(view_);
   BeginCheckpoints();
   if (job_settings_.ordering == OrderingMode::kOff) return;
-  ordering_ = std::make_unique<JobOrdering>(view);
+  ordering_ = std::make_unique<JobOrdering>(view_);
   PassOn(ordering_->Begin());
 }
 
 void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message) {
-  // Said before it could know.
-  if (phase_ == Phase::kEnding || phase_ == Phase::kRecovering) return;
+  // Said before it could know, or of a view that was over when we came.
+  if (phase_ == Phase::kEnding || phase_ == Phase::kRecovering || (resumed_ && all_finished_)) {
+    return;
+  }
   if (phase_ != Phase::kRunning || ordering_ == nullptr) {
     DropAgent(agent, "it sent Ordering where nothing is ordered");
     return;
@@ -174,6 +204,7 @@ void CoordinatorCore::PassOn(JobOrdering::Outputs outputs) {
 
 void CoordinatorCore::DropAgent(AgentId agent, const std::string& why) {
   Log(LogSeverity::kWarning, absl::StrCat("dropped the agent of ", DescribeNode(agent), ": ", why));
+  Send(agent, message::Refused{Incarnation{0}, absl::InvalidArgumentError(why)});
   outputs_.push_back(CloseAgent{agent});
 }
 
@@ -276,6 +307,7 @@ void CoordinatorCore::EndIfEmpty() {
 
 void CoordinatorCore::Finish(const absl::Status& status) {
   AbandonQuestions(status);
+  afterwards_.clear();
   phase_ = Phase::kOver;
   for (const auto& [id, record] : agents_) outputs_.push_back(CloseAgent{id});
   outputs_.push_back(JobOver{status});
@@ -284,7 +316,10 @@ void CoordinatorCore::Finish(const absl::Status& status) {
 std::string CoordinatorCore::Describe(const MemberRecord& record) const {
   return absl::StrCat(
       record.member.rank < 0 ? "a process" : absl::StrCat("rank ", record.member.rank), " (pid ",
-      record.member.pid, " on ", DescribeNode(record.agent), ")");
+      record.member.pid, " on ",
+      agents_.count(record.agent) > 0 ? DescribeNode(record.agent)
+                                      : absl::StrCat("node ", record.member.node),
+      ")");
 }
 
 std::string CoordinatorCore::DescribeNode(AgentId agent) const {

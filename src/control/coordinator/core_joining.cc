@@ -53,8 +53,11 @@ absl::Status CoordinatorCore::CheckHello(const message::AgentHello& hello) const
     return absl::InvalidArgumentError(
         absl::StrCat("this is job ", settings_.job, ", not ", hello.job));
   }
-  if (phase_ != Phase::kJoining) {
-    return absl::UnavailableError("the job takes no more nodes: it has begun already");
+  const bool returns = hello.returns && resumed_ && (phase_ == Phase::kRecovering || all_finished_);
+  if (phase_ != Phase::kJoining && !returns) {
+    return absl::UnavailableError(hello.returns
+                                      ? "the job has gone on without this node"
+                                      : "the job takes no more nodes: it has begun already");
   }
   for (const auto& [id, record] : agents_) {
     if (hello.node >= 0 && record.node == hello.node) {
@@ -85,6 +88,7 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
   }
   agents_.emplace(agent, record);
   Send(agent, message::AgentWelcome{record.node});
+  if (hello.returns) Admit(agent, record.node);
 }
 
 const CoordinatorCore::MemberRecord* CoordinatorCore::HolderOf(int rank) const {
@@ -157,6 +161,11 @@ absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
 
 void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
   if (Return(agent, join)) return;
+  if (all_finished_ && members_.count(join.member.incarnation.value) > 0) {
+    // It can't have heard of it.
+    Send(agent, message::AllFinished{epoch_});
+    return;
+  }
   const absl::Status status = CheckJoin(join);
   if (!status.ok()) {
     Log(LogSeverity::kWarning, absl::StrCat("refused pid ", join.member.pid, " on ",

@@ -58,7 +58,7 @@ void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finishe
   found->second.finished = true;
   all_finished_ = std::all_of(members_.begin(), members_.end(),
                               [](const auto& member) { return member.second.finished; });
-  if (all_finished_) Broadcast(message::AllFinished{epoch_});
+  if (all_finished_) WriteFirst(Afterwards::kAnnounceFinished);
 }
 
 bool CoordinatorCore::CanRecover() const {
@@ -146,6 +146,7 @@ void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
     Send(AgentId{static_cast<uint64_t>(message.agent)},
          message::Checkpoint{std::move(message.payload), 0});
   }
+  if (outputs.writes) WriteFirst(Afterwards::kCheckpoint);
   if (!outputs.lost.ok()) FailRecovery(outputs.lost);
 }
 
@@ -168,14 +169,15 @@ void CoordinatorCore::BeginViewIfReady() {
                                      [](const auto& member) { return member.second.ready; });
   if (!all_ready || !vacant_.empty()) return;
   BeginView();
-  TellOfNextView();
 }
 
 void CoordinatorCore::TellOfNextView() {
   returned_at_ = now_;
   Log(LogSeverity::kWarning,
       absl::StrCat("epoch ", epoch_.value, " begins, ", Milliseconds(returned_at_ - revoked_at_),
-                   " after the loss was known; ", spares_.size(), " spares are left"));
+                   resumed_ && revoked_at_ == resumed_at_ ? " after the coordinator was back; "
+                                                          : " after the loss was known; ",
+                   spares_.size(), spares_.size() == 1 ? " spare is left" : " spares are left"));
 }
 
 // "Recovered" in the sense of a program that restores its state.

@@ -109,18 +109,26 @@ void JobCheckpoints::OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* 
   }
 }
 
-void JobCheckpoints::Perform(std::vector<checkpoint::CommitOutput> todo, Outputs* outputs) {
-  for (size_t i = 0; i < todo.size(); ++i) {
-    if (const auto* tell = std::get_if<checkpoint::TellAgent>(&todo[i])) {
+JobCheckpoints::Outputs JobCheckpoints::RecordWritten() {
+  Outputs outputs;
+  if (!writing_.has_value()) return outputs;
+  record_ = *std::exchange(writing_, std::nullopt);
+  if (commit_ == nullptr) return outputs;
+  Perform(commit_->Step(checkpoint::RecordAnswer{checkpoint::RecordAnswer::Result::kDone, record_}),
+          &outputs);
+  return outputs;
+}
+
+void JobCheckpoints::Perform(const std::vector<checkpoint::CommitOutput>& todo, Outputs* outputs) {
+  for (const checkpoint::CommitOutput& output : todo) {
+    if (const auto* tell = std::get_if<checkpoint::TellAgent>(&output)) {
       outputs->messages.push_back(
           {tell->agent,
            std::visit([](const auto& what) { return checkpoint::Encode(what); }, tell->what)});
-    } else if (const auto* write = std::get_if<checkpoint::WriteRecord>(&todo[i])) {
-      record_ = write->value;
-      const std::vector<checkpoint::CommitOutput> more =
-          commit_->Step(checkpoint::RecordAnswer{checkpoint::RecordAnswer::Result::kDone, record_});
-      todo.insert(todo.end(), more.begin(), more.end());
-    } else if (const auto* abandoned = std::get_if<checkpoint::Abandoned>(&todo[i])) {
+    } else if (const auto* write = std::get_if<checkpoint::WriteRecord>(&output)) {
+      writing_ = write->value;
+      outputs->writes = true;
+    } else if (const auto* abandoned = std::get_if<checkpoint::Abandoned>(&output)) {
       outputs->lines.push_back(absl::StrCat(Describe(abandoned->name),
                                             " isn't saved: the copy of rank ", abandoned->rank,
                                             " went bad"));

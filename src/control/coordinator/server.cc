@@ -13,6 +13,7 @@
 #include "control_coordinator/process.h"
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
+#include "control_record/job_register.h"
 #include "report_file.h"
 
 namespace phalanx::control {
@@ -25,10 +26,13 @@ constexpr size_t kMostUnproven = 1024;
 
 class Server {
  public:
-  Server(CoordinatorOptions options, std::unique_ptr<TlsContext> tls)
+  // `record`: null without one.
+  Server(CoordinatorOptions options, std::unique_ptr<TlsContext> tls,
+         std::unique_ptr<JobRegister> record)
       : options_(std::move(options)),
         tls_(std::move(tls)),
-        core_({options_.job, RandomNumber(), options_.join_timeout}, Clock::now()),
+        record_(std::move(record)),
+        core_(CoreSettings(), Clock::now()),
         acceptor_(context_),
         lifeline_(context_),
         timer_(context_) {}
@@ -37,6 +41,7 @@ class Server {
   int Run();
 
  private:
+  CoordinatorSettings CoreSettings() const;
   struct Connection {
     std::shared_ptr<Channel> channel;
     bool proven = false;
@@ -54,10 +59,12 @@ class Server {
   void Perform(const CloseAgent& output);
   void Perform(const LogLine& output);
   void Perform(const Concluded& output);
+  void Perform(const WriteRecord& output);
   void Perform(const JobOver& output);
 
   const CoordinatorOptions options_;
   const std::unique_ptr<TlsContext> tls_;
+  const std::unique_ptr<JobRegister> record_;
   CoordinatorCore core_;
   asio::io_context context_;
   asio::ip::tcp::acceptor acceptor_;
@@ -70,7 +77,7 @@ class Server {
   ReportFile reports_;
   bool accepting_ = false;
   bool over_ = false;
-  absl::Status result_;
+  int exit_code_ = 1;
 };
 
 absl::Status Server::Open() {
@@ -99,7 +106,16 @@ int Server::Run() {
   Tick();
   // Ends when nothing is left to wait for: the job is over and every connection is closed.
   context_.run();
-  return result_.ok() ? 0 : 1;
+  return exit_code_;
+}
+
+CoordinatorSettings Server::CoreSettings() const {
+  CoordinatorSettings settings{options_.job, RandomNumber(), options_.join_timeout, std::nullopt};
+  if (record_ != nullptr && record_->found().has_value()) {
+    settings.record = record_->found();
+    settings.job_token = settings.record->view.job_token;
+  }
+  return settings;
 }
 
 void Server::Accept() {
@@ -227,9 +243,19 @@ void Server::Perform(const Concluded& output) {
   if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
 }
 
+void Server::Perform(const WriteRecord& output) {
+  const absl::Status written =
+      record_ == nullptr ? absl::OkStatus() : record_->Write(output.record);
+  if (written.ok()) return Step(RecordWritten{});
+  options_.logger.Error(std::string(written.message()));
+  over_ = true;
+  exit_code_ = kExitRecordLost;
+  context_.stop();
+}
+
 void Server::Perform(const JobOver& output) {
   over_ = true;
-  result_ = output.status;
+  exit_code_ = output.status.ok() ? 0 : 1;
   asio::error_code ignored;
   acceptor_.close(ignored);
   lifeline_.close(ignored);
@@ -251,7 +277,16 @@ int RunCoordinator(CoordinatorOptions options) {
     logger.Error(std::string(tls.status().message()));
     return 1;
   }
-  Server server(std::move(options), *std::move(tls));
+  std::unique_ptr<JobRegister> record;
+  if (options.record_fd >= 0) {
+    absl::StatusOr<std::unique_ptr<JobRegister>> opened = JobRegister::Open(Fd(options.record_fd));
+    if (!opened.ok()) {
+      logger.Error(std::string(opened.status().message()));
+      return kExitRecordLost;
+    }
+    record = *std::move(opened);
+  }
+  Server server(std::move(options), *std::move(tls), std::move(record));
   if (const absl::Status status = server.Open(); !status.ok()) {
     logger.Error(std::string(status.message()));
     return 1;

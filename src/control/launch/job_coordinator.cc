@@ -1,20 +1,25 @@
 #include "control_launch/job_coordinator.h"
 
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "control_process/coordinator_process.h"
 #include "control_process/spawn.h"
+#include "control_supervisor/process_end.h"
 
 namespace phalanx::control {
 
@@ -25,24 +30,91 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   options.program = ThisCommand();
   options.job = RandomJobId();
   options.secret = absl::BytesToHexString(RandomBytes(kSecretBytes));
-  options.bind = {host, 0};
   options.report_file = report_file;
   // Programs may compute for days before they join, or never join. Who doesn't come is known here
   // by its end; how long the others wait is up to the deadline that they join with.
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());
-  PHX_ASSIGN_OR_RETURN(CoordinatorProcess process, StartCoordinatorProcess(options));
-  std::unique_ptr<JobCoordinator> coordinator(new JobCoordinator);
-  coordinator->job_ = options.job;
-  coordinator->secret_ = options.secret;
-  coordinator->endpoint_ = process.endpoint;
+  std::unique_ptr<JobCoordinator> coordinator(new JobCoordinator(std::move(options)));
+  PHX_ASSIGN_OR_RETURN(coordinator->listener_, Listen({host, 0}));
+  // The job ends with this process, so its record needn't outlive it.
+  coordinator->record_ = Fd(memfd_create("phalanx-record", MFD_CLOEXEC));
+  if (!coordinator->record_.valid()) {
+    return absl::UnavailableError(absl::StrCat("memfd_create: ", strerror(errno)));
+  }
+  coordinator->options_.listen_fd = coordinator->listener_.fd.get();
+  coordinator->options_.record_fd = coordinator->record_.get();
+  PHX_ASSIGN_OR_RETURN(const CoordinatorProcess process,
+                       StartCoordinatorProcess(coordinator->options_));
   coordinator->pid_ = process.pid;
   return coordinator;
 }
 
 JobCoordinator::~JobCoordinator() {
+  if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+void JobCoordinator::Watch(asio::io_context& loop, Logger logger,
+                           std::function<void(pid_t)> started) {
+  logger_ = std::move(logger);
+  started_ = std::move(started);
+  process_.emplace(loop);
+  AwaitEnd();
+}
+
+void JobCoordinator::AwaitEnd() {
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  asio::error_code error;
+  process_->assign(pidfd, error);
+  if (error) {
+    logger_.Warning(absl::StrCat("the coordinator isn't watched: ", error.message()));
+    return;
+  }
+  process_->async_wait(asio::posix::stream_descriptor::wait_read,
+                       [this](const asio::error_code& stopped) {
+                         if (!stopped) OnEnded();
+                       });
+}
+
+void JobCoordinator::OnEnded() {
+  int status = 0;
+  if (waitpid(pid_, &status, 0) != pid_) return;
+  const pid_t ended = std::exchange(pid_, -1);
+  process_->close();
+  const ProcessEnd end = ProcessEnd::From(status);
+  // It exits by itself when the job is over, well or not; nobody is to wait for an answer then.
+  if (!end.by_signal && end.value <= 1) {
+    listener_.fd.Reset();
+    return;
+  }
+  const std::string line = absl::StrCat("the coordinator (pid ", ended, ") ", end.Describe());
+  if (!MayStartAgain()) {
+    logger_.Error(absl::StrCat(line, " again and again; it isn't started any more"));
+    listener_.fd.Reset();
+    return;
+  }
+  logger_.Warning(absl::StrCat(line, "; starting it again"));
+  absl::StatusOr<CoordinatorProcess> process = StartCoordinatorProcess(options_);
+  if (!process.ok()) {
+    logger_.Error(absl::StrCat("the coordinator can't be started: ", process.status().message()));
+    listener_.fd.Reset();
+    return;
+  }
+  pid_ = process->pid;
+  started_(pid_);
+  AwaitEnd();
+}
+
+// One that dies of what it finds would die for ever.
+bool JobCoordinator::MayStartAgain() {
+  constexpr size_t kMost = 5;
+  constexpr Clock::duration kWithin = std::chrono::seconds(10);
+  const Clock::time_point now = Clock::now();
+  ends_.push_back(now);
+  while (ends_.front() < now - kWithin) ends_.pop_front();
+  return ends_.size() <= kMost;
 }
 
 std::string ThisCommand() {

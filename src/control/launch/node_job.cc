@@ -117,13 +117,17 @@ absl::Status NodeJob::RunWorkers() {
   options.replaces = assignment_.replaces;
   options.logger = logger_;
   options.keeper = keeper_.get();
-  if (surroundings_.coordinator > 0) options.bystanders.insert(surroundings_.coordinator);
+  JobCoordinator* const coordinator = surroundings_.coordinator;
+  if (coordinator != nullptr) options.bystanders.insert(coordinator->pid());
   for (int local_rank = 0; local_rank < assignment_.local_world_size + assignment_.spares;
        ++local_rank) {
     options.workers.push_back(MakeWorker(local_rank, file));
   }
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
+  if (coordinator != nullptr) {
+    coordinator->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
+  }
   FollowOrders();
   loop_.run();
   return absl::OkStatus();
@@ -139,6 +143,7 @@ absl::Status NodeJob::StartAgent() {
   options.cores = UsableCores();
   options.spares = assignment_.spares;
   options.supervised = true;
+  options.awaits_successors = true;  // the launcher starts them
   options.logger = logger_;
   PHX_ASSIGN_OR_RETURN(agent_, Agent::Start(std::move(options), this));
   return absl::OkStatus();
@@ -229,7 +234,7 @@ int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::st
   assignment.node_name = HostName();
   NodeSurroundings surroundings;
   surroundings.first_input = first_input;
-  surroundings.coordinator = (*coordinator)->pid();
+  surroundings.coordinator = coordinator->get();
   return RunNode(assignment, surroundings);
 }
 

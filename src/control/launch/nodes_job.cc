@@ -90,6 +90,7 @@ absl::Status NodesJob::RunAgents() {
   options.bystanders.insert(coordinator_->pid());
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
+  coordinator_->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
   loop_.run();
   return absl::OkStatus();
 }

@@ -19,7 +19,11 @@ namespace phalanx::control {
 absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
     const CoordinatorProcessOptions& options) {
   PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
-  PHX_ASSIGN_OR_RETURN(Listener listener, Listen(options.bind));
+  Listener listener;
+  if (options.listen_fd < 0) {
+    PHX_ASSIGN_OR_RETURN(listener, Listen(options.bind));
+  }
+  const int listen_fd = options.listen_fd < 0 ? listener.fd.get() : options.listen_fd;
   PHX_ASSIGN_OR_RETURN(const Fd key, PipeHolding(options.secret));
   const auto join_timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.join_timeout);
@@ -27,7 +31,7 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
                                         "--job",
                                         options.job,
                                         "--listen-fd",
-                                        absl::StrCat(listener.fd.get()),
+                                        absl::StrCat(listen_fd),
                                         "--key-fd",
                                         absl::StrCat(key.get()),
                                         "--join-timeout-ms",
@@ -35,7 +39,11 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
   if (!options.report_file.empty()) {
     arguments.insert(arguments.end(), {"--report", options.report_file});
   }
-  std::vector<int> kept = {listener.fd.get(), key.get()};
+  std::vector<int> kept = {listen_fd, key.get()};
+  if (options.record_fd >= 0) {
+    arguments.insert(arguments.end(), {"--record-fd", absl::StrCat(options.record_fd)});
+    kept.push_back(options.record_fd);
+  }
 
   CoordinatorProcess process;
   process.endpoint = listener.endpoint;

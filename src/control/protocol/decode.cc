@@ -93,8 +93,8 @@ absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
   if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
   PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
-  return message::AgentHello{from.version(),       std::move(job), from.node(),
-                             std::move(node_name), from.cores(),   from.spares()};
+  return message::AgentHello{from.version(), std::move(job), from.node(),   std::move(node_name),
+                             from.cores(),   from.spares(),  from.returns()};
 }
 
 absl::StatusOr<Message> Convert(const wire::MemberLost& from) {

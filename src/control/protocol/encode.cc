@@ -50,7 +50,7 @@ struct Encoder {
     const auto job = Text(builder, hello.job);
     const auto node_name = Text(builder, hello.node_name);
     return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
-                                  hello.spares);
+                                  hello.spares, hello.returns);
   }
   auto operator()(const message::MemberLost& lost) {
     return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));

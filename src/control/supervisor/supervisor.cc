@@ -47,6 +47,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
+  void AddBystander(pid_t pid) override { options_.bystanders.insert(pid); }
   bool ending() const override { return ending_.ending(); }
   bool lost_elsewhere() const override { return ending_.lost_elsewhere(); }
 

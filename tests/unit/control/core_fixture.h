@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,11 +21,30 @@ inline constexpr Clock::time_point kStart{};
 // Feeds the core and keeps what came out of the last step.
 class CoreFixture : public ::testing::Test {
  protected:
-  CoreFixture() : core_({"job", 42, std::chrono::seconds(60)}, kStart) {}
+  CoreFixture() { core_.emplace(SettingsOf(std::nullopt), kStart); }
+
+  static CoordinatorSettings SettingsOf(std::optional<JobRecord> record) {
+    return {"job", 42, std::chrono::seconds(60), std::move(record)};
+  }
 
   void Step(const CoordinatorInput& input, Clock::duration at = std::chrono::milliseconds(0)) {
     now_ = std::max(now_, kStart + at);
-    outputs_ = core_.Step(input, now_);
+    outputs_ = core_->Step(input, now_);
+    while (writes_at_once_ && Written() != nullptr) {
+      record_ = Written()->record;
+      std::erase_if(outputs_, [](const CoordinatorOutput& output) {
+        return std::holds_alternative<WriteRecord>(output);
+      });
+      for (CoordinatorOutput& output : core_->Step(RecordWritten{}, now_)) {
+        outputs_.push_back(std::move(output));
+      }
+    }
+  }
+  const WriteRecord* Written() const {
+    for (const CoordinatorOutput& output : outputs_) {
+      if (const auto* write = std::get_if<WriteRecord>(&output)) return write;
+    }
+    return nullptr;
   }
   void Say(uint64_t agent, Message message, Clock::duration at = std::chrono::milliseconds(0)) {
     Step(AgentSaid{AgentId{agent}, std::move(message)}, at);
@@ -90,7 +110,9 @@ class CoreFixture : public ::testing::Test {
     return refused[0].second.status;
   }
 
-  CoordinatorCore core_;
+  std::optional<CoordinatorCore> core_;
+  bool writes_at_once_ = true;
+  std::optional<JobRecord> record_;  // what was written last
   Clock::time_point now_ = kStart;
   std::vector<CoordinatorOutput> outputs_;
 };

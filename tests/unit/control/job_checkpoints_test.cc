@@ -26,6 +26,12 @@ class JobCheckpointsTest : public testing::Test {
   Outputs Say(AgentId agent, const checkpoint::Message& message) {
     Outputs outputs;
     EXPECT_TRUE(checkpoints_.FromAgent(agent, checkpoint::Encode(message), &outputs).ok());
+    while (outputs.writes) {
+      Outputs more = checkpoints_.RecordWritten();
+      outputs.writes = more.writes;
+      for (auto& told : more.messages) outputs.messages.push_back(std::move(told));
+      for (auto& line : more.lines) outputs.lines.push_back(std::move(line));
+    }
     return outputs;
   }
 

@@ -23,7 +23,7 @@ inline std::vector<Message> SampleMessages() {
                         JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20},
                         true},
           message::Leave{Incarnation{7}},
-          message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2},
+          message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true},
           message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
           message::AgentWelcome{5},
           message::Progress{"3 of 4 ranks joined, waiting for rank 2"},

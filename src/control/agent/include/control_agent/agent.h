@@ -69,6 +69,9 @@ struct AgentOptions {
   std::string socket_name;
   // How long to go on trying to reach a coordinator that refuses connections.
   Clock::duration connect_timeout = std::chrono::seconds(10);
+  // Another coordinator comes to the same address when this one is gone, and goes on from the job's
+  // record; it listens there all the time (a refused connection means that none comes).
+  bool awaits_successors = false;
   // See OnDeserted().
   Clock::duration idle_timeout = std::chrono::seconds(10);
 

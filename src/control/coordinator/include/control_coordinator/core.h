@@ -4,6 +4,7 @@
 #define PHALANX_CONTROL_COORDINATOR_CORE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "control_coordinator/job_checkpoints.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
+#include "control_record/job_record.h"
 
 namespace phalanx::control {
 
@@ -39,7 +41,8 @@ struct AgentLost {
 };
 struct CreatorGone {};
 struct Tick {};
-using CoordinatorInput = std::variant<AgentSaid, AgentLost, CreatorGone, Tick>;
+struct RecordWritten {};  // the last WriteRecord is durable
+using CoordinatorInput = std::variant<AgentSaid, AgentLost, CreatorGone, Tick, RecordWritten>;
 
 // What is to be done, in this order.
 struct SendToAgent {
@@ -56,15 +59,23 @@ struct LogLine {
 struct Concluded {  // beside the lines for the log
   std::shared_ptr<const ordering::Explanation> explanation;
 };
+// To be answered with RecordWritten; if that can't be, this coordinator must say nothing more. What
+// comes in meanwhile waits.
+struct WriteRecord {
+  JobRecord record;
+};
 struct JobOver {
   absl::Status status;
 };
-using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobOver>;
+using CoordinatorOutput =
+    std::variant<SendToAgent, CloseAgent, LogLine, Concluded, WriteRecord, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;
   uint64_t job_token = 0;  // random; handed out with the view
   Clock::duration join_timeout{};
+  // What an earlier coordinator of the job has left; nullopt: the job is new.
+  std::optional<JobRecord> record;
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -74,6 +85,10 @@ struct CoordinatorSettings {
 // If there is a spare, and every other member can take part in another view, the spare takes the
 // lost one's rank: running → recovering → running, in the next epoch, once all members have joined
 // again. Spares are known by themselves and are no members until then. See core_recovery.cc.
+//
+// What all depend on is in the job's record before anybody hears of it. A coordinator that begins
+// with a record begins in `recovering`: the agents come back to it, and their members join again.
+// See core_record.cc.
 class CoordinatorCore {
  public:
   CoordinatorCore(CoordinatorSettings settings, Clock::time_point now);
@@ -103,6 +118,13 @@ class CoordinatorCore {
     bool ready = true;         // for the view that is being formed
     bool finished = false;     // has come to the end of its work in this view
   };
+  // What is done when the record is durable.
+  enum class Afterwards {
+    kNothing,
+    kAnnounceView,
+    kAnnounceFinished,
+    kCheckpoint,
+  };
   // Somebody who asked how the job is.
   struct Question {
     AgentId asker;
@@ -110,10 +132,12 @@ class CoordinatorCore {
     Clock::time_point deadline;
   };
 
+  void Dispatch(const CoordinatorInput& input);
   void Handle(const AgentSaid& said);
   void Handle(const AgentLost& lost);
   void Handle(const CreatorGone& gone);
   void Handle(const Tick& tick);
+  void Handle(const RecordWritten& written);
 
   // By kind of message; unexpected kinds close the agent.
   void OnHello(AgentId agent, const message::AgentHello& hello);
@@ -144,6 +168,7 @@ class CoordinatorCore {
   void AddMember(AgentId agent, const message::Join& join);
   void AssignRanks();
   void BeginView();
+  void AnnounceView();
   void CheckJoining();
   void TellProgress();
   void FailJoining(const absl::Status& status);
@@ -175,6 +200,12 @@ class CoordinatorCore {
   void PassOn(JobOrdering::Outputs outputs);
   void PassOn(JobCheckpoints::Outputs outputs);
   void BeginCheckpoints();
+  void Resume(const JobRecord& record);
+  void Admit(AgentId agent, int node);
+  void CheckAgentsReturned();
+  JobRecord CurrentRecord() const;
+  void WriteFirst(Afterwards afterwards) { afterwards_.push_back(afterwards); }
+  void Perform(Afterwards afterwards);
   void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
@@ -189,6 +220,7 @@ class CoordinatorCore {
   std::string progress_line_;
   int world_size_ = 0;              // 0 until somebody has joined
   JobSettings job_settings_;        // as the first member said
+  message::View view_;              // the newest that was decided
   uint32_t next_communicator_ = 1;  // 0 is the world
   Epoch epoch_;
   absl::Status reason_;  // why it is ending
@@ -205,6 +237,11 @@ class CoordinatorCore {
   JobCheckpoints checkpoints_;
   std::set<uint32_t> performed_faults_;
   std::vector<Question> questions_;  // not answered yet
+  bool resumed_ = false;             // began with a record
+  Clock::time_point resumed_at_;
+  bool writing_ = false;
+  std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun
+  std::deque<CoordinatorInput> waiting_;  // for that
   std::vector<CoordinatorOutput> outputs_;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,10 +19,12 @@
 
 namespace phalanx::control {
 
-// Lives as long as the job: what is committed outlives views. So far it is also the record, in the
-// coordinator's memory: it ends with the coordinator, as the job does.
+// Lives as long as its coordinator: what is committed outlives views.
 class JobCheckpoints {
  public:
+  // Goes on from what the job's record says.
+  explicit JobCheckpoints(checkpoint::RecordView record = {}) : record_(std::move(record)) {}
+
   struct ToAgent {
     checkpoint::AgentId agent = 0;
     std::string payload;
@@ -32,6 +35,7 @@ class JobCheckpoints {
     std::optional<checkpoint::VersionName> restored;  // all ranks have it
     uint64_t bytes_restored = 0;                      // over all ranks
     absl::Status lost;                                // not OK: nothing is left to go on from
+    bool writes = false;                              // record() is to be made durable
   };
 
   // `agents`: all that are there. `owners`: each rank's, one of them. Asks all agents what they
@@ -47,18 +51,24 @@ class JobCheckpoints {
   // INVALID_ARGUMENT: nothing was done, and the agent must not be listened to any more.
   absl::Status FromAgent(checkpoint::AgentId agent, absl::string_view payload, Outputs* outputs);
 
+  // What the job's record is to say of checkpoints.
+  const checkpoint::RecordView& record() const { return writing_ ? *writing_ : record_; }
+  // It does. From `writes` until then nothing else is called.
+  Outputs RecordWritten();
+
   // The newest committed version; kInitialVersion before the first.
   checkpoint::VersionName newest() const { return checkpoint::Newest(record_); }
 
  private:
   // As a new coordinator of this epoch would: all that depends on who is there begins anew.
   void Claim(Outputs* outputs);
-  void Perform(std::vector<checkpoint::CommitOutput> todo, Outputs* outputs);
+  void Perform(const std::vector<checkpoint::CommitOutput>& todo, Outputs* outputs);
   void Perform(const std::vector<checkpoint::RestoreOutput>& todo, Outputs* outputs);
   void OnInventory(checkpoint::Inventory inventory, Outputs* outputs);
   void OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* outputs);
 
-  checkpoint::RecordView record_;
+  checkpoint::RecordView record_;                  // that is durable
+  std::optional<checkpoint::RecordView> writing_;  // and what is to be
   std::vector<checkpoint::AgentId> agents_;
   std::vector<checkpoint::AgentId> owners_;
   std::vector<checkpoint::Inventory> inventories_;

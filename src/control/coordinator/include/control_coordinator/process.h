@@ -12,11 +12,17 @@
 
 namespace phalanx::control {
 
+// Exit code: the record can't be written, so nothing more may be decided here.
+inline constexpr int kExitRecordLost = 3;
+
 struct CoordinatorOptions {
   std::string job;
   JobKey key;
   int listen_fd = -1;    // a listening TCP socket; owned by the coordinator from then on
   int lifeline_fd = -1;  // end of file: the creator is gone, so end if nobody has joined. Or -1
+  // The log of the job's record; owned from then on. Somebody starts another coordinator on it when
+  // this one is gone. Or -1: the record ends with this process, and the job too.
+  int record_fd = -1;
   // From the start until somebody joins, and from then on until all have joined.
   Clock::duration join_timeout = std::chrono::seconds(60);
   // How long a connection may take to prove that it has the key and to say who it is.
@@ -27,12 +33,12 @@ struct CoordinatorOptions {
 };
 
 // Serves one job on the calling thread and returns when it is over: 0 when every rank left orderly,
-// 1 otherwise.
+// 1 otherwise; or kExitRecordLost.
 int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
-//   --job ID --listen-fd N --key-fd N [--lifeline-fd N] [--join-timeout-ms N]
-//   [--report FILE] [--die-with PID] [--detach]
+//   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N]
+//   [--join-timeout-ms N] [--report FILE] [--die-with PID] [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd
 // gives the job's secret until end of file; it is never in the arguments or the environment.
 // --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its

@@ -4,19 +4,30 @@
 
 #include <sys/types.h>
 
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "asio/io_context.hpp"
+#include "asio/posix/stream_descriptor.hpp"
+#include "base/deadline.h"
+#include "base/logger.h"
+#include "control_process/coordinator_process.h"
+#include "control_process/fd.h"
+#include "control_process/listen.h"
 #include "control_protocol/endpoint.h"
 
 namespace phalanx::control {
 
-// A child process for as long as this object lives.
+// A child process for as long as this object lives, started again when it is killed: its socket and
+// the job's record are kept here. For the main thread (it dies with the thread that starts it).
 class JobCoordinator {
  public:
-  // Listens on a free port of `host`. From the main thread (it dies with the thread that starts
-  // it). Reports go to `report_file` too; empty: where PHALANX_REPORT_FILE says, or nowhere.
+  // Listens on a free port of `host`. Reports go to `report_file` too; empty: where
+  // PHALANX_REPORT_FILE says, or nowhere.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
                                                                const std::string& report_file);
   // Its decisions are made by now: kills and reaps it.
@@ -24,18 +35,31 @@ class JobCoordinator {
   JobCoordinator(const JobCoordinator&) = delete;
   JobCoordinator& operator=(const JobCoordinator&) = delete;
 
-  const std::string& job() const { return job_; }
-  const std::string& secret() const { return secret_; }
-  const Endpoint& endpoint() const { return endpoint_; }
+  // Starts it again on `loop` whenever it dies before the job is over, unless it goes on dying;
+  // says so to `logger`, and to `started` which process it is then. From the start of the loop on,
+  // and the loop has stopped when this object goes.
+  void Watch(asio::io_context& loop, Logger logger, std::function<void(pid_t)> started);
+
+  const std::string& job() const { return options_.job; }
+  const std::string& secret() const { return options_.secret; }
+  const Endpoint& endpoint() const { return listener_.endpoint; }
   pid_t pid() const { return pid_; }
 
  private:
-  JobCoordinator() = default;
+  explicit JobCoordinator(CoordinatorProcessOptions options) : options_(std::move(options)) {}
 
-  std::string job_;
-  std::string secret_;
-  Endpoint endpoint_;
+  void AwaitEnd();
+  void OnEnded();
+  bool MayStartAgain();
+
+  CoordinatorProcessOptions options_;
+  Listener listener_;
+  Fd record_;
   pid_t pid_ = -1;
+  Logger logger_;
+  std::function<void(pid_t)> started_;
+  std::optional<asio::posix::stream_descriptor> process_;
+  std::deque<Clock::time_point> ends_;
 };
 
 // The file of the `phalanx` command that this process runs.

@@ -15,6 +15,8 @@
 
 namespace phalanx::control {
 
+class JobCoordinator;
+
 // Exit code of a node whose workers were ended because of a loss on another one.
 inline constexpr int kExitLostElsewhere = 120;
 
@@ -40,8 +42,8 @@ struct NodeAssignment {
 struct NodeSurroundings {
   // What this node's first worker reads; the others read nothing.
   ChildInput first_input = ChildInput::kNothing;
-  // A child of ours that runs the coordinator; -1: it runs elsewhere. The caller ends it.
-  pid_t coordinator = -1;
+  // A child of ours; null: it is somebody else's. Borrowed.
+  JobCoordinator* coordinator = nullptr;
   // Where whoever started us says `signal N`, line by line, and by whose end we know that it is
   // gone; -1: nowhere. Borrowed; switched to non-blocking.
   int orders_fd = -1;

@@ -19,6 +19,10 @@ struct CoordinatorProcessOptions {
   std::string job;
   std::string secret;  // kMinSecretBytes … kMaxSecretBytes; the agents derive their key from it too
   Endpoint bind = {"127.0.0.1", 0};  // port 0: whichever is free
+  // A listening socket that it takes part in instead, and the log of the job's record; both are
+  // borrowed, so that another coordinator can go on with them. Or -1.
+  int listen_fd = -1;
+  int record_fd = -1;
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
@@ -31,7 +35,7 @@ struct CoordinatorProcessOptions {
 
 struct CoordinatorProcess {
   pid_t pid = -1;     // when attached
-  Endpoint endpoint;  // where agents reach it
+  Endpoint endpoint;  // where agents reach it; empty with a `listen_fd`
   Fd lifeline;        // when not attached
 };
 

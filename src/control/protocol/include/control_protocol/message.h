@@ -66,7 +66,8 @@ struct AgentHello {
   int node = -1;
   std::string node_name;
   int cores = 1;
-  int spares = 0;  // that this node's launcher starts
+  int spares = 0;        // that this node's launcher starts
+  bool returns = false;  // was there when the coordinator was lost
   bool operator==(const AgentHello&) const = default;
 };
 

@@ -85,6 +85,9 @@ class Supervisor {
   // Whoever started us is gone: kills all workers.
   virtual void OnAbandoned() = 0;
 
+  // One more of SupervisorOptions::bystanders; before anything else runs on the loop.
+  virtual void AddBystander(pid_t pid) = 0;
+
   // See Ending.
   virtual bool ending() const = 0;
   virtual bool lost_elsewhere() const = 0;

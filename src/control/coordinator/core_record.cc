@@ -1,0 +1,85 @@
+// The core's part for the job's record: what is written before it is said, and how a coordinator
+// goes on from what it finds there.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "control_coordinator/core.h"
+
+namespace phalanx::control {
+namespace {
+
+// Agents try without pause, so one that lives has come back by then.
+constexpr Clock::duration kAgentsReturn = std::chrono::seconds(10);
+
+}  // namespace
+
+JobRecord CoordinatorCore::CurrentRecord() const {
+  JobRecord record{view_, checkpoints_.record(), all_finished_};
+  record.view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
+  return record;
+}
+
+void CoordinatorCore::Handle(const RecordWritten& /*written*/) {
+  writing_ = false;
+  for (const Afterwards afterwards : std::exchange(afterwards_, {})) Perform(afterwards);
+}
+
+void CoordinatorCore::Perform(Afterwards afterwards) {
+  switch (afterwards) {
+    case Afterwards::kNothing:
+      return;
+    case Afterwards::kAnnounceView:
+      return AnnounceView();
+    case Afterwards::kAnnounceFinished:
+      return Broadcast(message::AllFinished{epoch_});
+    case Afterwards::kCheckpoint:
+      return PassOn(checkpoints_.RecordWritten());
+  }
+}
+
+// Nobody is there yet. Who was lost meanwhile, its agent says.
+void CoordinatorCore::Resume(const JobRecord& record) {
+  resumed_ = true;
+  resumed_at_ = now_;
+  revoked_at_ = now_;
+  phase_ = record.finished ? Phase::kRunning : Phase::kRecovering;
+  all_finished_ = record.finished;
+  view_ = record.view;
+  epoch_ = view_.epoch;
+  job_settings_ = view_.settings;
+  world_size_ = static_cast<int>(view_.members.size());
+  performed_faults_.insert(view_.performed_faults.begin(), view_.performed_faults.end());
+  checkpoints_ = JobCheckpoints(record.checkpoints);
+  for (const message::Member& member : view_.members) {
+    MemberRecord known{member, AgentId{}};
+    known.recoverable = true;
+    known.ready = false;
+    known.finished = record.finished;
+    members_.emplace(member.incarnation.value, std::move(known));
+    arrivals_.push_back(member.incarnation.value);
+  }
+  Log(LogSeverity::kWarning,
+      absl::StrCat("the coordinator is back, with the record of epoch ", epoch_.value));
+}
+
+// The agent of a node has come back.
+void CoordinatorCore::Admit(AgentId agent, int node) {
+  for (auto& [incarnation, record] : members_) {
+    if (record.member.node == node && record.agent == AgentId{}) record.agent = agent;
+  }
+  if (all_finished_) Send(agent, message::AllFinished{epoch_});
+}
+
+void CoordinatorCore::CheckAgentsReturned() {
+  if (!resumed_ || now_ < resumed_at_ + kAgentsReturn) return;
+  std::vector<std::pair<uint64_t, absl::Status>> gone;
+  for (const auto& [incarnation, record] : members_) {
+    if (record.agent != AgentId{}) continue;
+    gone.emplace_back(incarnation, Lost(record, "was lost: its agent didn't come back"));
+  }
+  for (const auto& [incarnation, reason] : gone) {
+    if (members_.count(incarnation) > 0) LoseMember(incarnation, reason);
+  }
+}
+
+}  // namespace phalanx::control
