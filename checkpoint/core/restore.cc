@@ -17,8 +17,10 @@ Restore::Restore(const RestoreSettings& settings, const RecordView& record,
     AddSources(inventories, &candidate);
   }
   for (const RecordedVersion& version : persisted) {
-    Candidate& candidate = candidates[version.name];
-    candidate.version = version;
+    const auto [found, is_new] = candidates.try_emplace(version.name);
+    Candidate& candidate = found->second;
+    // What the record says of it stands.
+    if (is_new) candidate.version = version;
     candidate.sources.resize(owners_.size());
     for (auto& sources : candidate.sources) sources.push_back({Source::Kind::kPersistent, 0});
   }

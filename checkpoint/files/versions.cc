@@ -76,6 +76,14 @@ bool IsOurs(const std::string& name) {
          (absl::StartsWith(name, "rank-") && absl::StrContains(name, ".safetensors"));
 }
 
+// What others have put there keeps it.
+absl::Status RemoveEmptyFolder(const std::string& folder) {
+  if (rmdir(folder.c_str()) == 0 || errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT) {
+    return absl::OkStatus();
+  }
+  return FileError(errno, folder, "can't be removed");
+}
+
 absl::Status RemoveVersion(const VersionPlace& place) {
   const std::string folder = PathOf(place);
   PHX_RETURN_IF_ERROR(RemoveFile(ManifestPath(place)));
@@ -84,11 +92,7 @@ absl::Status RemoveVersion(const VersionPlace& place) {
   for (const std::string& name : names) {
     if (IsOurs(name)) PHX_RETURN_IF_ERROR(RemoveFile(absl::StrCat(folder, "/", name)));
   }
-  // What others have put there keeps the folder.
-  if (rmdir(folder.c_str()) == 0 || errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT) {
-    return absl::OkStatus();
-  }
-  return FileError(errno, folder, "can't be removed");
+  return RemoveEmptyFolder(folder);
 }
 
 }  // namespace
@@ -154,6 +158,18 @@ absl::Status RemoveOldVersions(const std::string& folder, const std::string& job
     PHX_RETURN_IF_ERROR(RemoveVersion({.folder = folder, .job = job, .name = name}));
   }
   return SyncFolder(absl::StrCat(folder, "/", job));
+}
+
+absl::Status RemoveJob(const std::string& folder, const std::string& job) {
+  const std::string path = absl::StrCat(folder, "/", job);
+  if (!IsJobName(job)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": isn't a job's folder"));
+  }
+  PHX_ASSIGN_OR_RETURN(const std::vector<VersionName> names, VersionNames(folder, job));
+  for (const VersionName& name : names) {
+    PHX_RETURN_IF_ERROR(RemoveVersion({.folder = folder, .job = job, .name = name}));
+  }
+  return RemoveEmptyFolder(path);
 }
 
 }  // namespace phalanx::checkpoint

@@ -139,6 +139,53 @@ absl::StatusOr<Message> Convert(const wire::Load& from) {
               from.is_initial()};
 }
 
+absl::StatusOr<std::string> TextOf(const flatbuffers::String* from, size_t most) {
+  if (from == nullptr) return std::string();
+  if (from->size() > most) return Malformed("a text is too long");
+  return from->str();
+}
+
+absl::StatusOr<Message> Convert(const wire::DescribeState& from) {
+  DescribeState state;
+  for (const wire::Region* region : *from.regions()) {
+    PHX_ASSIGN_OR_RETURN(std::string name, TextOf(region->name(), kMaxNameBytes));
+    state.regions.push_back({std::move(name), region->bytes()});
+  }
+  return state;
+}
+
+absl::StatusOr<Message> Convert(const wire::AskTier& /*from*/) { return AskTier{}; }
+
+absl::StatusOr<Message> Convert(const wire::Tier& from) {
+  if (from.versions()->size() > kMostVersions) return Malformed("a list is too long");
+  Tier tier;
+  for (const wire::TierVersion* version : *from.versions()) {
+    PHX_ASSIGN_OR_RETURN(std::string job, TextOf(version->job(), kMaxNameBytes));
+    PHX_RETURN_IF_ERROR(CheckRank(version->ranks() - 1));
+    tier.versions.push_back(
+        {Unpack(*version->name()), std::move(job), version->ranks(), version->committed_unix_ms()});
+  }
+  PHX_ASSIGN_OR_RETURN(tier.problem, TextOf(from.problem(), kMaxProblemBytes));
+  return tier;
+}
+
+absl::StatusOr<Message> Convert(const wire::Persist& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.ranks() - 1));
+  return Persist{Unpack(*from.name()), from.ranks()};
+}
+
+absl::StatusOr<Message> Convert(const wire::ShardWritten& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return ShardWritten{Unpack(*from.name()), from.rank(), from.bytes(), Unpack(*from.digest()),
+                      from.crc32c()};
+}
+
+absl::StatusOr<Message> Convert(const wire::PersistFailed& from) {
+  if (from.rank() != -1) PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  PHX_ASSIGN_OR_RETURN(std::string problem, TextOf(from.problem(), kMaxProblemBytes));
+  return PersistFailed{Unpack(*from.name()), from.rank(), std::move(problem)};
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -178,6 +225,18 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Verdict());
     case wire::Body_Load:
       return Convert(*envelope.body_as_Load());
+    case wire::Body_DescribeState:
+      return Convert(*envelope.body_as_DescribeState());
+    case wire::Body_AskTier:
+      return Convert(*envelope.body_as_AskTier());
+    case wire::Body_Tier:
+      return Convert(*envelope.body_as_Tier());
+    case wire::Body_Persist:
+      return Convert(*envelope.body_as_Persist());
+    case wire::Body_ShardWritten:
+      return Convert(*envelope.body_as_ShardWritten());
+    case wire::Body_PersistFailed:
+      return Convert(*envelope.body_as_PersistFailed());
   }
   return Malformed("its kind is unknown");
 }

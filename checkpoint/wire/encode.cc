@@ -82,6 +82,42 @@ struct Encoder {
   auto operator()(const Verdict& verdict) {
     return wire::CreateVerdict(builder, verdict.version, verdict.room);
   }
+  auto operator()(const DescribeState& state) {
+    std::vector<Offset<wire::Region>> regions;
+    for (const DescribeState::Region& region : state.regions) {
+      regions.push_back(
+          wire::CreateRegion(builder, builder.CreateString(region.name), region.bytes));
+    }
+    return wire::CreateDescribeState(builder, builder.CreateVector(regions));
+  }
+  auto operator()(const AskTier&) { return wire::CreateAskTier(builder); }
+  auto operator()(const Tier& tier) {
+    std::vector<Offset<wire::TierVersion>> versions;
+    for (const TierVersion& version : tier.versions) {
+      const wire::Name name = Pack(version.name);
+      versions.push_back(wire::CreateTierVersion(builder, &name, builder.CreateString(version.job),
+                                                 version.ranks, version.committed_unix_ms));
+    }
+    const auto all = builder.CreateVector(versions);
+    return wire::CreateTier(builder, all, Text(tier.problem));
+  }
+  auto operator()(const Persist& persist) {
+    const wire::Name name = Pack(persist.name);
+    return wire::CreatePersist(builder, &name, persist.ranks);
+  }
+  auto operator()(const ShardWritten& written) {
+    const wire::Name name = Pack(written.name);
+    const wire::Digest digest = Pack(written.digest);
+    return wire::CreateShardWritten(builder, &name, written.rank, written.bytes, &digest,
+                                    written.crc32c);
+  }
+  auto operator()(const PersistFailed& failed) {
+    const wire::Name name = Pack(failed.name);
+    return wire::CreatePersistFailed(builder, &name, failed.rank, Text(failed.problem));
+  }
+  Offset<flatbuffers::String> Text(const std::string& text) {
+    return builder.CreateString(text.substr(0, kMaxProblemBytes));
+  }
   auto operator()(const Load& load) {
     const wire::Name name = Pack(load.name);
     const wire::Digest digest = Pack(load.digest);

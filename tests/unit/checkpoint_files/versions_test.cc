@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint_files/lineage.h"
 #include "support.h"
 
 namespace phalanx::checkpoint {
@@ -193,6 +194,37 @@ TEST_F(Versions, DamagedOnesDoNotPushGoodOnesOut) {
   WriteFile(ManifestPath(Place("job", 2)), "garbage");
   EXPECT_TRUE(RemoveOldVersions(folder_.path(), "job", 1).ok());
   EXPECT_THAT(Names(), ElementsAre("job/3.1 damaged", "job/2.1 damaged", "job/1.1"));
+}
+
+TEST_F(Versions, AJobGoesOnFromTheOneThatCommittedLast) {
+  Save(Place("first", 100), 1, /*committed_unix_ms=*/1000);
+  Save(Place("first", 90), 1, /*committed_unix_ms=*/900);
+  Save(Place("first", 80), 1, /*committed_unix_ms=*/800);
+  // The one of 100 couldn't be read then.
+  Save(Place("second", 95), 1, /*committed_unix_ms=*/2000);
+  Save(Place("second", 91), 1, /*committed_unix_ms=*/1900);
+  std::filesystem::remove(ShardPath(Place("first", 90), 0, 1));
+  std::vector<std::string> names;
+  for (const FoundVersion& found : Lineage(List(folder_.path()))) {
+    names.push_back(absl::StrCat(found.place.job, "/", found.place.name.version));
+  }
+  EXPECT_THAT(names, ElementsAre("second/95", "second/91", "first/80"));
+}
+
+TEST_F(Versions, WhatAnEarlierJobLeftGoesOnceThereIsEnoughOfThisOne) {
+  Save(Place("first", 100), 1, /*committed_unix_ms=*/1000);
+  SaveShards(Place("first", 110), 1);
+  Save(Place("beside", 5), 1, /*committed_unix_ms=*/9000);
+  Save(Place("job", 101), 1, /*committed_unix_ms=*/2000);
+  EXPECT_TRUE(RemoveSuperseded(folder_.path(), "job", 2).ok());
+  EXPECT_THAT(Names(), ElementsAre("beside/5.1", "job/101.1", "first/100.1"));
+  Save(Place("job", 102), 1, /*committed_unix_ms=*/3000);
+  Save(Place("job", 103), 1, /*committed_unix_ms=*/4000);
+  EXPECT_TRUE(RemoveSuperseded(folder_.path(), "job", 2).ok());
+  EXPECT_THAT(Names(), ElementsAre("beside/5.1", "job/103.1", "job/102.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/first"));
+  EXPECT_EQ(RemoveSuperseded(folder_.path(), "job", 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RemoveJob(folder_.path(), "..").code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

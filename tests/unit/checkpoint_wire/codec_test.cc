@@ -35,7 +35,13 @@ std::vector<Message> Samples() {
           Loaded{4, LoadResult::kNoAnswer},
           Rooms{2},
           Verdict{120, 1},
-          Load{kName, kDigest, 4, 4096, true}};
+          Load{kName, kDigest, 4, 4096, true},
+          DescribeState{{{"weights", 4096}, {"", 0}}},
+          AskTier{},
+          Tier{{{kName, "a1b2c3", 4, 1700000000000}, {{110, 2}, "older", 4, 1}}, "no such folder"},
+          Persist{kName, 4},
+          ShardWritten{kName, 3, 4200, kDigest, 0xdeadbeef},
+          PersistFailed{kName, -1, "disk full"}};
 }
 
 TEST(CheckpointWireTest, EveryKindSurvives) {
@@ -68,6 +74,24 @@ TEST(CheckpointWireTest, TheValuesArriveInTheirPlaces) {
   const auto ended = std::get<FetchEnded>(*Decode(Encode(Samples()[8])));
   EXPECT_EQ(ended.result, LoadResult::kCorrupt);
   EXPECT_EQ(ended.bytes, 4096u);
+  const auto described = std::get<DescribeState>(*Decode(Encode(Samples()[17])));
+  ASSERT_EQ(described.regions.size(), 2u);
+  EXPECT_EQ(described.regions[0].name, "weights");
+  EXPECT_EQ(described.regions[0].bytes, 4096u);
+  const auto tier = std::get<Tier>(*Decode(Encode(Samples()[19])));
+  ASSERT_EQ(tier.versions.size(), 2u);
+  EXPECT_EQ(tier.versions[0].name, kName);
+  EXPECT_EQ(tier.versions[0].job, "a1b2c3");
+  EXPECT_EQ(tier.versions[0].ranks, 4);
+  EXPECT_EQ(tier.versions[0].committed_unix_ms, 1700000000000);
+  EXPECT_EQ(tier.problem, "no such folder");
+  const auto written = std::get<ShardWritten>(*Decode(Encode(Samples()[21])));
+  EXPECT_EQ(written.bytes, 4200u);
+  EXPECT_EQ(written.digest, kDigest);
+  EXPECT_EQ(written.crc32c, 0xdeadbeef);
+  const auto failed = std::get<PersistFailed>(*Decode(Encode(Samples()[22])));
+  EXPECT_EQ(failed.rank, -1);
+  EXPECT_EQ(failed.problem, "disk full");
   const auto empty = std::get<Inventory>(*Decode(Encode(Inventory{kTerm, 0, {}, {}})));
   EXPECT_TRUE(empty.items.empty());
   EXPECT_FALSE(empty.orders.has_value());
@@ -84,6 +108,12 @@ TEST(CheckpointWireTest, BoundsAreHeld) {
       Loaded{1, static_cast<LoadResult>(kLoadResultCount)},
       Fetch{0, kName, {static_cast<Source::Kind>(9), 0}, kDigest, 1},
       Orders{kTerm, 1, std::vector<VersionName>(kMostVersions + 1), {}, 0},
+      DescribeState{{{std::string(kMaxNameBytes + 1, 'x'), 1}}},
+      Tier{std::vector<TierVersion>(kMostVersions + 1, {kName, "job", 1, 0}), ""},
+      Tier{{{kName, "job", 0, 0}}, ""},
+      Persist{kName, 0},
+      ShardWritten{kName, -1, 0, kDigest, 0},
+      PersistFailed{kName, -2, ""},
   };
   for (const Message& message : wrong) {
     EXPECT_EQ(Decode(Encode(message)).status().code(), absl::StatusCode::kInvalidArgument)

@@ -74,7 +74,8 @@ using RestoreOutput = std::variant<Fetch, VersionLost, Restored, NothingLeft>;
 class Restore {
  public:
   // `owners`: each rank's agent. `inventories`: of all agents of the view. `persisted`: versions
-  // with a manifest in the persistent tier, with the digests it names.
+  // with a manifest in the persistent tier, with the digests it names; for one that the record
+  // doesn't name they may all be 0, and whoever reads it looks them up in the manifest.
   Restore(const RestoreSettings& settings, const RecordView& record, std::vector<AgentId> owners,
           const std::vector<Inventory>& inventories, const std::vector<RecordedVersion>& persisted);
 

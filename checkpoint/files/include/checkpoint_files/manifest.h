@@ -13,7 +13,8 @@
 namespace phalanx::checkpoint {
 
 struct Manifest {
-  int64_t committed_unix_ms = 0;    // by somebody's clock; tells jobs' ages, decides nothing
+  // By the clock of whoever writes it, but later than what the job went on from: tells jobs' order.
+  int64_t committed_unix_ms = 0;
   std::vector<ShardRecord> shards;  // by rank
 
   bool operator==(const Manifest&) const = default;

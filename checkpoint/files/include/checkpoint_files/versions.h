@@ -40,6 +40,9 @@ absl::Status ExportVersion(const FoundVersion& version, const std::string& outpu
 // being read.
 absl::Status RemoveOldVersions(const std::string& folder, const std::string& job, int keep);
 
+// Removes all versions of `job` in the same way, half-written ones included.
+absl::Status RemoveJob(const std::string& folder, const std::string& job);
+
 }  // namespace phalanx::checkpoint
 
 #endif  // PHALANX_CHECKPOINT_FILES_VERSIONS_H_

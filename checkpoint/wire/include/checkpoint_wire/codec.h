@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,6 +31,15 @@ struct FetchEnded {
   uint64_t bytes = 0;  // that were read
 };
 
+// A worker says what its copies consist of, in this order; several of these in a row if one can't
+// hold all. Before OpenRooms.
+struct DescribeState {
+  struct Region {
+    std::string name;
+    uint64_t bytes = 0;
+  };
+  std::vector<Region> regions;
+};
 // A worker asks its agent for memory to save in: so many bytes for each version. Before its first
 // Reached, once.
 struct OpenRooms {
@@ -68,14 +78,51 @@ struct Loaded {
   LoadResult result = LoadResult::kLoaded;
 };
 
+// The coordinator to an agent: which versions does the persistent tier have?
+struct AskTier {};
+struct TierVersion {
+  VersionName name;
+  std::string job;  // that wrote it
+  int ranks = 0;
+  int64_t committed_unix_ms = 0;
+};
+// The answer, and an agent's word that a version was written. The coordinator to all agents: these
+// count, and each name means this job's.
+struct Tier {
+  std::vector<TierVersion> versions;  // the newest first; names fall
+  std::string problem;                // not empty: the tier can't be read
+};
+// The coordinator to every agent: write your ranks' shards of this committed version to files.
+struct Persist {
+  VersionName name;
+  int ranks = 0;
+};
+// The answer for each rank; and on to the agent of rank 0, which writes the manifest.
+struct ShardWritten {
+  VersionName name;
+  int rank = 0;
+  uint64_t bytes = 0;  // of the file
+  Digest digest;
+  uint32_t crc32c = 0;
+};
+// Instead of it; and of Tier when the manifest can't be written: rank -1.
+struct PersistFailed {
+  VersionName name;
+  int rank = -1;
+  std::string problem;
+};
+
 using Message =
     std::variant<Ask, Orders, Fetch, Restored, Inventory, Stored, CopyIsBad, Wants, FetchEnded,
-                 OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load>;
+                 OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load,
+                 DescribeState, AskTier, Tier, Persist, ShardWritten, PersistFailed>;
 
 // Bounds that the decoder holds.
 inline constexpr int kMaxRank = 65535;
 inline constexpr size_t kMostVersions = 64;
 inline constexpr uint32_t kMostRooms = 64;
+inline constexpr size_t kMaxNameBytes = 4096;     // of a region or a job
+inline constexpr size_t kMaxProblemBytes = 8192;  // longer ones are cut by the encoder
 
 // The name of the agent that speaks isn't sent: whoever gets a message knows from whom.
 std::string Encode(const Message& message);
