@@ -48,6 +48,7 @@ Examples:
   phalanx run -n 4 -- train
   phalanx run -n 4 --spares 1 -- train
   phalanx run -n 4 --spares 1 --fault 'kill rank=2 at=step:120' -- train
+  phalanx run -n 4 --persist /checkpoints/digits -- train
   phalanx run -n 8 python3 train.py --epochs 3
   phalanx run --nodes node1:4,node2:4 -- ./train)";
 
@@ -65,6 +66,9 @@ struct RunOptions {
   std::string remote_command;
   std::string address;
   std::string report_file;
+  std::string persist_folder;
+  int persist_every = 1;
+  std::string persist_keep = "2";
   std::vector<std::string> faults;
   std::string fault_file;
 };
@@ -99,6 +103,37 @@ void AddNodeOptions(CLI::App& command, RunOptions* options) {
       .add_option("--address", options->address,
                   "Address of this machine that all hosts reach; default: found by itself")
       ->type_name("ADDRESS")
+      ->group(group);
+}
+
+void AddPersistOptions(CLI::App& command, RunOptions* options) {
+  const std::string group = "Checkpoints in files";
+  CLI::Option* folder =
+      command
+          .add_option("--persist", options->persist_folder,
+                      "Write committed checkpoints to DIR, and begin with the newest one that is "
+                      "whole there; the same folder on all nodes, one for each training")
+          ->envname("PHALANX_PERSIST")
+          ->type_name("DIR")
+          ->group(group);
+  command
+      .add_option("--persist-every", options->persist_every,
+                  "Each how manyth committed checkpoint; one that is due while another is being "
+                  "written is left out")
+      ->envname("PHALANX_PERSIST_EVERY")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str()
+      ->needs(folder)
+      ->type_name("K")
+      ->group(group);
+  command
+      .add_option("--persist-keep", options->persist_keep,
+                  "How many of the newest stay in DIR, or `all`")
+      ->envname("PHALANX_PERSIST_KEEP")
+      ->check(CLI::Range(1, 1'000'000) | CLI::IsMember({"all"}))
+      ->capture_default_str()
+      ->needs(folder)
+      ->type_name("N|all")
       ->group(group);
 }
 
@@ -155,6 +190,7 @@ void AddOptions(CLI::App& command, RunOptions* options) {
                   "Append each report about operations that wait, one line of JSON each")
       ->envname("PHALANX_REPORT_FILE")
       ->type_name("FILE");
+  AddPersistOptions(command, options);
   AddFaultOptions(command, options);
   AddNodeOptions(command, options);
   command.footer(kFooter);
@@ -259,6 +295,32 @@ absl::Status CheckReportFile(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Makes the folder, and a file in it.
+absl::StatusOr<control::PersistSettings> PersistSettingsOf(const RunOptions& options) {
+  control::PersistSettings persist;
+  if (options.persist_folder.empty()) return persist;
+  const std::string where = absl::StrCat("--persist: '", options.persist_folder, "': ");
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::absolute(options.persist_folder, error).lexically_normal();
+  if (!error) std::filesystem::create_directories(path, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat(where, "can't be made: ", error.message()));
+  }
+  std::string probe = (path / ".phalanx-XXXXXX").string();
+  const int fd = mkstemp(probe.data());
+  if (fd < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(where, "can't be written: ", strerror(errno)));
+  }
+  close(fd);
+  unlink(probe.c_str());
+  persist.folder = path.string();
+  persist.every = options.persist_every;
+  persist.keep = 0;
+  if (options.persist_keep != "all") persist.keep = std::stoi(options.persist_keep);
+  return persist;
+}
+
 int UsageError(const std::string& message) {
   std::fprintf(stderr, "phalanx: %s\nRun `phalanx run --help` for more information.\n",
                message.c_str());
@@ -303,6 +365,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::string> faults = FaultsOf(options);
   if (!faults.ok()) return UsageError(std::string(faults.status().message()));
   if (!faults->empty()) assignment.variables["PHALANX_FAULTS"] = *faults;
+  absl::StatusOr<control::PersistSettings> persist = PersistSettingsOf(options);
+  if (!persist.ok()) return UsageError(std::string(persist.status().message()));
+  assignment.persist = *std::move(persist);
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
   assignment.replaces = options.spares > 0;

@@ -70,7 +70,7 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
     return absl::FailedPreconditionError("Restore was called before in this view");
   }
   PHX_RETURN_IF_ERROR(first_state_.Keep(regions));
-  if (rooms_.empty()) PHX_RETURN_IF_ERROR(OpenRooms(deadline));
+  if (rooms_.empty()) PHX_RETURN_IF_ERROR(OpenRooms(regions, deadline));
   send_(checkpoint::AwaitsState{});
   std::unique_lock lock(mutex_);
   while (true) {
@@ -87,7 +87,24 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
   return restored_->version + 1;
 }
 
-absl::Status Saver::OpenRooms(Deadline deadline) {
+// In messages that the control plane lets through.
+void Saver::DescribeState(absl::Span<const StateRegion> regions) {
+  constexpr size_t kMostRegions = 4096;
+  constexpr size_t kMostNameBytes = size_t{256} << 10;
+  checkpoint::DescribeState state;
+  size_t name_bytes = 0;
+  for (const StateRegion& region : regions) {
+    state.regions.push_back({region.name.substr(0, checkpoint::kMaxNameBytes), region.bytes});
+    name_bytes += state.regions.back().name.size();
+    if (state.regions.size() < kMostRegions && name_bytes < kMostNameBytes) continue;
+    send_(std::exchange(state, {}));
+    name_bytes = 0;
+  }
+  send_(state);
+}
+
+absl::Status Saver::OpenRooms(absl::Span<const StateRegion> regions, Deadline deadline) {
+  DescribeState(regions);
   send_(checkpoint::OpenRooms{first_state_.bytes()});
   std::unique_lock lock(mutex_);
   PHX_RETURN_IF_ERROR(Wait(lock, "the agent's answer about memory for checkpoints", deadline,

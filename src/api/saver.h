@@ -42,7 +42,8 @@ class Saver {
   absl::Status Save(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline);
 
  private:
-  absl::Status OpenRooms(Deadline deadline);
+  void DescribeState(absl::Span<const StateRegion> regions);
+  absl::Status OpenRooms(absl::Span<const StateRegion> regions, Deadline deadline);
   checkpoint::LoadResult Perform(const checkpoint::Load& load, const control::Fd& fd,
                                  absl::Span<const StateRegion> regions);
   // Until `ready`, which is asked with mutex_ held.

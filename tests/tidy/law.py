@@ -33,7 +33,7 @@ ROOMS = {
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
     "src/control": {"control_*", "membership", "ordering", "ordering_json", "ordering_wire",
-                    "checkpoint", "checkpoint_digest", "checkpoint_wire"},
+                    "checkpoint", "checkpoint_digest", "checkpoint_files", "checkpoint_wire"},
     "checkpoint": {"checkpoint"},
     "checkpoint/wire": {"checkpoint", "checkpoint_wire"},
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},

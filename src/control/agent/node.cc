@@ -29,7 +29,7 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       link_(context, options.coordinator, tls),
       idle_timer_(context),
       node_(options.node),
-      checkpoints_(context, CheckpointHandlers(), options.logger),
+      checkpoints_(context, CheckpointHandlers(), options.persist, options.job, options.logger),
       tick_timer_(context) {}
 
 absl::Status Node::Open() {
@@ -71,6 +71,9 @@ void Node::Finish(Clock::duration timeout, std::function<void()> done) {
     return;
   }
   done_ = std::move(done);
+  // The coordinator closes once the last version is in files; the caller waits no longer than
+  // `timeout`.
+  if (checkpoints_.has_files() && phase_ == Phase::kOver && over_.ok()) return;
   link_.Finish(timeout);
 }
 

@@ -10,16 +10,21 @@
 namespace phalanx::control {
 namespace {
 
-// One committed version and one in flight.
+// One committed version and one in flight; with a persistent tier one more, which is being written.
 constexpr size_t kRooms = 2;
 
 }  // namespace
 
-NodeCheckpoints::NodeCheckpoints(asio::io_context& context, Handlers handlers, Logger logger)
+NodeCheckpoints::NodeCheckpoints(asio::io_context& context, Handlers handlers,
+                                 const PersistSettings& persist, const std::string& job,
+                                 Logger logger)
     : context_(context),
       handlers_(std::move(handlers)),
       logger_(std::move(logger)),
-      holder_({.agent = 0, .rooms = kRooms}) {}
+      holder_({.agent = 0, .rooms = kRooms}) {
+  if (!persist.is_on()) return;
+  tier_ = std::make_unique<NodeTier>(context, persist, job, handlers_.to_coordinator, logger_);
+}
 
 NodeCheckpoints::~NodeCheckpoints() {
   digests_.stop();
@@ -34,7 +39,10 @@ void NodeCheckpoints::BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_r
 
 void NodeCheckpoints::EndView() { ranks_.clear(); }
 
-void NodeCheckpoints::ForgetWorker(uint64_t worker) { rooms_.erase(worker); }
+void NodeCheckpoints::ForgetWorker(uint64_t worker) {
+  rooms_.erase(worker);
+  layouts_.erase(worker);
+}
 
 absl::Status NodeCheckpoints::FromWorker(uint64_t worker, absl::string_view payload) {
   PHX_ASSIGN_OR_RETURN(const checkpoint::Message message, checkpoint::Decode(payload));
@@ -42,6 +50,9 @@ absl::Status NodeCheckpoints::FromWorker(uint64_t worker, absl::string_view payl
                                   [&](const auto& entry) { return entry.second.worker == worker; });
   if (place == ranks_.end()) return absl::InvalidArgumentError("it has no rank to save");
   const int rank = place->first;
+  if (const auto* state = std::get_if<checkpoint::DescribeState>(&message)) {
+    return OnDescribeState(worker, *state);
+  }
   if (const auto* open = std::get_if<checkpoint::OpenRooms>(&message)) {
     return OnOpenRooms(worker, *open);
   }
@@ -61,10 +72,12 @@ absl::Status NodeCheckpoints::FromWorker(uint64_t worker, absl::string_view payl
 }
 
 absl::Status NodeCheckpoints::OnOpenRooms(uint64_t worker, const checkpoint::OpenRooms& open) {
-  Rooms& rooms = rooms_[worker];
-  if (!rooms.empty()) return absl::InvalidArgumentError("it opened its rooms twice");
+  if (rooms_.count(worker) > 0) return absl::InvalidArgumentError("it opened its rooms twice");
   std::vector<SharedFd> fds;
-  for (size_t i = 0; i < kRooms; ++i) {
+  PHX_ASSIGN_OR_RETURN(const std::shared_ptr<const StateLayout> layout,
+                       TakeLayout(worker, open.bytes));
+  Rooms& rooms = rooms_[worker];
+  for (size_t i = 0; i < kRooms + (tier_ == nullptr ? 0 : 1); ++i) {
     auto memory = SnapshotMemory::Create(open.bytes);
     if (!memory.ok()) {
       logger_.Warning(std::string(memory.status().message()));
@@ -73,7 +86,7 @@ absl::Status NodeCheckpoints::OnOpenRooms(uint64_t worker, const checkpoint::Ope
       return absl::OkStatus();
     }
     fds.push_back((*memory)->fd());
-    rooms.push_back(std::make_shared<Room>(Room{*std::move(memory), std::nullopt}));
+    rooms.push_back(std::make_shared<Room>(Room{*std::move(memory), std::nullopt, false, layout}));
   }
   const auto count = static_cast<uint32_t>(fds.size());
   handlers_.to_worker(worker, checkpoint::Rooms{count}, std::move(fds));
@@ -106,7 +119,7 @@ void NodeCheckpoints::GiveVerdict(int rank) {
     case checkpoint::Holder::Verdict::kTake: {
       const Rooms& rooms = rooms_[local.worker];
       const auto room = std::find_if(rooms.begin(), rooms.end(), [](const auto& candidate) {
-        return !candidate->holds.has_value();
+        return !candidate->holds.has_value() && !candidate->is_read;
       });
       // There are as many rooms as versions that the coordinator lets be at once.
       if (room == rooms.end()) return;
@@ -152,7 +165,9 @@ absl::Status NodeCheckpoints::FromCoordinator(absl::string_view payload) {
     OnFetch(*fetch);
   } else if (const auto* restored = std::get_if<checkpoint::Restored>(&message)) {
     OnRestored(*restored);
-  } else {
+  } else if (const auto* persist = std::get_if<checkpoint::Persist>(&message)) {
+    OnPersist(*persist);
+  } else if (tier_ == nullptr || !tier_->FromCoordinator(message)) {
     return absl::InvalidArgumentError("the coordinator sent what only others say of checkpoints");
   }
   return absl::OkStatus();
@@ -180,8 +195,9 @@ void NodeCheckpoints::SendLoad(int rank) {
       return;
     case checkpoint::Source::Kind::kLocal:
       break;
-    case checkpoint::Source::Kind::kReplica:
     case checkpoint::Source::Kind::kPersistent:
+      return ReadFiles(rank);
+    case checkpoint::Source::Kind::kReplica:
       // Agents don't reach each other's memory yet.
       return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
   }

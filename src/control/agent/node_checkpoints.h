@@ -14,12 +14,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
 #include "base/logger.h"
 #include "checkpoint/holder.h"
 #include "checkpoint/restore.h"
 #include "checkpoint_wire/codec.h"
+#include "control_protocol/persist_settings.h"
+#include "node_tier.h"
 #include "snapshot_memory.h"
 #include "worker_connection.h"
 
@@ -39,7 +42,9 @@ class NodeCheckpoints {
     std::function<void(const checkpoint::Message& message)> to_coordinator;
   };
 
-  NodeCheckpoints(asio::io_context& context, Handlers handlers, Logger logger);
+  // `persist`, `job`: where checkpoints are kept in files, if they are.
+  NodeCheckpoints(asio::io_context& context, Handlers handlers, const PersistSettings& persist,
+                  const std::string& job, Logger logger);
   ~NodeCheckpoints();  // waits for the digest that is being computed
 
   // Workers of this node by rank.
@@ -52,10 +57,15 @@ class NodeCheckpoints {
   // INVALID_ARGUMENT: nothing was done.
   absl::Status FromCoordinator(absl::string_view payload);
 
+  // The job isn't over before its last version is in files.
+  bool has_files() const { return tier_ != nullptr; }
+
  private:
   struct Room {
     std::shared_ptr<const SnapshotMemory> memory;
     std::optional<checkpoint::VersionName> holds;
+    bool is_read = false;                       // by the persistent tier
+    std::shared_ptr<const StateLayout> layout;  // with a persistent tier
   };
   using Rooms = std::vector<std::shared_ptr<Room>>;
   // A rank of this node in the view.
@@ -69,6 +79,8 @@ class NodeCheckpoints {
   };
   using ShardKey = std::pair<checkpoint::VersionName, int>;
 
+  absl::Status OnDescribeState(uint64_t worker, const checkpoint::DescribeState& state);
+  absl::StatusOr<std::shared_ptr<const StateLayout>> TakeLayout(uint64_t worker, uint64_t bytes);
   absl::Status OnOpenRooms(uint64_t worker, const checkpoint::OpenRooms& open);
   absl::Status OnReached(int rank, const checkpoint::Reached& reached);
   absl::Status OnTaken(int rank, const checkpoint::Taken& taken);
@@ -77,6 +89,12 @@ class NodeCheckpoints {
   void OnRestored(const checkpoint::Restored& restored);
   void GiveVerdict(int rank);
   void SendLoad(int rank);
+  void OnPersist(const checkpoint::Persist& persist);
+  void PersistRank(const checkpoint::Persist& persist, int rank);
+  // From files; SendLoad's part.
+  void ReadFiles(int rank);
+  void OnFilesRead(Epoch epoch, const checkpoint::Fetch& fetch,
+                   absl::StatusOr<NodeTier::Loaded> loaded);
   void EndFetch(int rank, checkpoint::LoadResult result);
   void Step(const checkpoint::HolderInput& input);
   void ComputeDigest(const ShardKey& key);
@@ -90,7 +108,9 @@ class NodeCheckpoints {
   Epoch epoch_;
   std::map<int, LocalRank> ranks_;
   std::map<uint64_t, Rooms> rooms_;                   // by worker
+  std::map<uint64_t, StateLayout> layouts_;           // by worker that has opened no room yet
   std::map<ShardKey, std::shared_ptr<Room>> shards_;  // where the bytes are
+  std::unique_ptr<NodeTier> tier_;                    // null: there is none
   asio::thread_pool digests_{1};                      // last: what it runs uses all of the above
 };
 

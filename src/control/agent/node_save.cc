@@ -35,7 +35,8 @@ void Node::OnWorkerCheckpoint(uint64_t id, const message::Checkpoint& message) {
 }
 
 void Node::OnCoordinatorCheckpoint(const message::Checkpoint& message) {
-  if (phase_ != Phase::kRunning) return;
+  const bool is_storing = phase_ == Phase::kOver && over_.ok();
+  if (phase_ != Phase::kRunning && !is_storing) return;
   const absl::Status status = checkpoints_.FromCoordinator(message.payload);
   if (!status.ok()) options_.logger.Error(std::string(status.message()));
 }

@@ -23,6 +23,7 @@ class SnapshotMemory {
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 
   uint64_t bytes() const { return bytes_; }
+  const void* data() const { return data_; }
   // For the process that writes.
   const SharedFd& fd() const { return fd_; }
   // For one that reads only. UNAVAILABLE: no descriptors.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -19,10 +20,11 @@ constexpr int kWrongUsage = 2;
 absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
   PHX_ASSIGN_OR_RETURN(
       const Arguments arguments,
-      Arguments::Parse(words,
-                       {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd",
-                        "--join-timeout-ms", "--report", "--die-with"},
-                       {"--detach"}));
+      Arguments::Parse(
+          words,
+          {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd", "--join-timeout-ms",
+           "--report", "--persist", "--persist-every", "--persist-keep", "--die-with"},
+          {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
   PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
@@ -43,6 +45,12 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   if (!options.report_file.empty()) {
     std::error_code ignored;  // before Detach() leaves the folder
     options.report_file = std::filesystem::absolute(options.report_file, ignored).string();
+  }
+  if (arguments.Has("--persist")) {
+    PHX_ASSIGN_OR_RETURN(options.persist.folder, arguments.Text("--persist"));
+    PHX_ASSIGN_OR_RETURN(options.persist.every, arguments.Number("--persist-every", 1));
+    options.persist.every = std::max(options.persist.every, 1);
+    PHX_ASSIGN_OR_RETURN(options.persist.keep, arguments.Number("--persist-keep", 0));
   }
   PHX_ASSIGN_OR_RETURN(const int parent, arguments.Number("--die-with", 0));
   if (parent > 0) PHX_RETURN_IF_ERROR(DieWith(parent));

@@ -9,7 +9,10 @@
 namespace phalanx::control {
 
 CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, Clock::time_point now)
-    : settings_(std::move(settings)), now_(now), join_deadline_(now + settings_.join_timeout) {
+    : settings_(std::move(settings)),
+      now_(now),
+      join_deadline_(now + settings_.join_timeout),
+      checkpoints_({}, settings_.persist) {
   if (settings_.record.has_value()) Resume(*settings_.record);
 }
 
@@ -103,7 +106,10 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
     LoseMember(incarnation, reason);
     if (phase_ == Phase::kOver) return;
   }
-  if (phase_ == Phase::kRunning && epoch_ == epoch) {
+  if (phase_ == Phase::kStoring) {
+    Log(LogSeverity::kWarning, "the job's last checkpoint isn't in files");
+    Finish(absl::OkStatus());
+  } else if (phase_ == Phase::kRunning && epoch_ == epoch) {
     PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
   }
 }
@@ -118,6 +124,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
   AnswerQuestions();
   CheckAgentsReturned();
+  EndIfStored();
   if (phase_ == Phase::kRecovering) return CheckRecoveryDeadline();
   if (phase_ == Phase::kJoining) CheckJoining();
 }
@@ -234,7 +241,19 @@ void CoordinatorCore::EndIfAllLeft() {
     if (!record.left) return;
   }
   Broadcast(message::AllLeft{epoch_});
-  Finish(absl::OkStatus());
+  phase_ = Phase::kStoring;
+  all_left_at_ = now_;
+  EndIfStored();
+}
+
+// The agents wait for the last version to be written, as long as they think right. One that isn't
+// committed soon never will be: its ranks have gone.
+void CoordinatorCore::EndIfStored() {
+  constexpr Clock::duration kLastCommit = std::chrono::seconds(10);
+  if (phase_ != Phase::kStoring || checkpoints_.writing()) return;
+  if (checkpoints_.is_saving() && now_ < all_left_at_ + kLastCommit) return;
+  PassOn(checkpoints_.WriteLast());
+  if (!checkpoints_.writing()) Finish(absl::OkStatus());
 }
 
 void CoordinatorCore::OnMemberLost(AgentId agent, const message::MemberLost& lost) {
@@ -281,6 +300,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
     case Phase::kEnding:
       Forget(incarnation);
       return EndIfEmpty();
+    case Phase::kStoring:
     case Phase::kOver:
       return;
   }

@@ -49,7 +49,7 @@ void CoordinatorCore::Resume(const JobRecord& record) {
   job_settings_ = view_.settings;
   world_size_ = static_cast<int>(view_.members.size());
   performed_faults_.insert(view_.performed_faults.begin(), view_.performed_faults.end());
-  checkpoints_ = JobCheckpoints(record.checkpoints);
+  checkpoints_ = JobCheckpoints(record.checkpoints, settings_.persist);
   for (const message::Member& member : view_.members) {
     MemberRecord known{member, AgentId{}};
     known.recoverable = true;

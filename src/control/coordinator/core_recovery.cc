@@ -128,12 +128,14 @@ void CoordinatorCore::BeginCheckpoints() {
 }
 
 void CoordinatorCore::OnCheckpoint(AgentId agent, const message::Checkpoint& message) {
-  if (phase_ != Phase::kRunning) return;  // said before it could know
+  // Otherwise said before it could know.
+  if (phase_ != Phase::kRunning && phase_ != Phase::kStoring) return;
   JobCheckpoints::Outputs outputs;
   const absl::Status status = checkpoints_.FromAgent(static_cast<checkpoint::AgentId>(agent.value),
                                                      message.payload, &outputs);
   if (status.ok()) {
     PassOn(std::move(outputs));
+    EndIfStored();
   } else {
     DropAgent(agent, std::string(status.message()));
   }

@@ -88,6 +88,7 @@ std::string CoordinatorCore::StatusJson() const {
   facts.phase = phase_ == Phase::kJoining      ? "joining"
                 : phase_ == Phase::kRunning    ? "running"
                 : phase_ == Phase::kRecovering ? "recovering"
+                : phase_ == Phase::kStoring    ? "storing"
                                                : "ending";
   facts.reason = std::string(reason_.message());
   facts.world_size = world_size_;

@@ -35,10 +35,12 @@ JobCheckpoints::Outputs JobCheckpoints::BeginView(Epoch epoch, std::vector<Agent
   bytes_restored_ = 0;
   Outputs outputs;
   Claim(&outputs);
+  tier_.BeginView(agents_, owners_, &outputs);
   return outputs;
 }
 
 void JobCheckpoints::EndView() {
+  tier_.EndView();
   commit_.reset();
   restore_.reset();
 }
@@ -77,10 +79,37 @@ absl::Status JobCheckpoints::FromAgent(AgentId agent, absl::string_view payload,
     Perform(commit_->Step(*wants), outputs);
   } else if (const auto* ended = std::get_if<checkpoint::FetchEnded>(&message)) {
     OnFetchEnded(*ended, outputs);
-  } else {
+  } else if (!ForTier(agent, message, outputs)) {
     return absl::InvalidArgumentError("it sent what only others say about checkpoints");
   }
   return absl::OkStatus();
+}
+
+JobCheckpoints::Outputs JobCheckpoints::WriteLast() {
+  Outputs outputs;
+  if (!record_.kept.empty()) tier_.WriteLast(record_.kept.front(), &outputs);
+  return outputs;
+}
+
+bool JobCheckpoints::ForTier(AgentId agent, const checkpoint::Message& message, Outputs* outputs) {
+  if (const auto* tier = std::get_if<checkpoint::Tier>(&message)) {
+    tier_.OnTier(agent, *tier, outputs);
+    BeginRestoreIfReady(outputs);
+  } else if (const auto* written = std::get_if<checkpoint::ShardWritten>(&message)) {
+    tier_.OnShardWritten(*written, outputs);
+  } else if (const auto* failed = std::get_if<checkpoint::PersistFailed>(&message)) {
+    tier_.OnPersistFailed(*failed, outputs);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+const checkpoint::RecordedVersion* JobCheckpoints::FindRecorded(
+    const checkpoint::VersionName& name) const {
+  const auto found = std::find_if(record_.kept.begin(), record_.kept.end(),
+                                  [&](const auto& version) { return version.name == name; });
+  return found == record_.kept.end() ? nullptr : &*found;
 }
 
 void JobCheckpoints::OnInventory(checkpoint::Inventory inventory, Outputs* outputs) {
@@ -90,10 +119,13 @@ void JobCheckpoints::OnInventory(checkpoint::Inventory inventory, Outputs* outpu
       [&](const checkpoint::Inventory& other) { return other.holder == inventory.holder; });
   if (is_new) inventories_.push_back(inventory);
   Perform(commit_->Step(inventory), outputs);
-  if (commit_->asking() || restored_) return;
+  BeginRestoreIfReady(outputs);
+}
+
+void JobCheckpoints::BeginRestoreIfReady(Outputs* outputs) {
+  if (commit_->asking() || restored_ || restore_ != nullptr || !tier_.known()) return;
   restore_ = std::make_unique<checkpoint::Restore>(checkpoint::RestoreSettings{}, record_, owners_,
-                                                   inventories_,
-                                                   std::vector<checkpoint::RecordedVersion>{});
+                                                   inventories_, tier_.Versions());
   Perform(restore_->Step(checkpoint::RestoreBegins{}), outputs);
 }
 
@@ -128,6 +160,8 @@ void JobCheckpoints::Perform(const std::vector<checkpoint::CommitOutput>& todo, 
     } else if (const auto* write = std::get_if<checkpoint::WriteRecord>(&output)) {
       writing_ = write->value;
       outputs->writes = true;
+    } else if (std::holds_alternative<checkpoint::Committed>(output)) {
+      tier_.OnCommitted(record_.kept.front(), outputs);
     } else if (const auto* abandoned = std::get_if<checkpoint::Abandoned>(&output)) {
       outputs->lines.push_back(absl::StrCat(Describe(abandoned->name),
                                             " isn't saved: the copy of rank ", abandoned->rank,
@@ -153,6 +187,7 @@ void JobCheckpoints::Perform(const std::vector<checkpoint::RestoreOutput>& todo,
       for (const AgentId agent : agents_) {
         outputs->messages.push_back({agent, checkpoint::Encode(*restored)});
       }
+      tier_.OnRestored(restored->name, FindRecorded(restored->name), outputs);
     } else {
       outputs->lost = absl::DataLossError(
           "no saved version is whole any more, so the job can't go on; the log names the shards");

@@ -110,7 +110,8 @@ int Server::Run() {
 }
 
 CoordinatorSettings Server::CoreSettings() const {
-  CoordinatorSettings settings{options_.job, RandomNumber(), options_.join_timeout, std::nullopt};
+  CoordinatorSettings settings{options_.job, RandomNumber(), options_.join_timeout, std::nullopt,
+                               options_.persist};
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;

@@ -72,6 +72,9 @@ std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* gra
        }},
       {"variable", [to](const std::string& value) { return SetVariable(value, to); }},
       {"folder", text(&to->folder)},
+      {"persist", text(&to->persist.folder)},
+      {"persist_every", number(&to->persist.every)},
+      {"persist_keep", number(&to->persist.keep)},
       {"label", number(label)},
       {"grace_ms", number(grace_ms)},
   };
@@ -108,6 +111,9 @@ std::string ToText(const NodeAssignment& assignment) {
     AddLine(&text, "variable", absl::StrCat(name, "=", value));
   }
   AddLine(&text, "folder", assignment.folder);
+  AddLine(&text, "persist", assignment.persist.folder);
+  AddLine(&text, "persist_every", absl::StrCat(assignment.persist.every));
+  AddLine(&text, "persist_keep", absl::StrCat(assignment.persist.keep));
   AddLine(&text, "label", assignment.label ? "1" : "0");
   const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(assignment.grace);
   AddLine(&text, "grace_ms", absl::StrCat(grace.count()));

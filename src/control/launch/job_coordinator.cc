@@ -24,13 +24,14 @@
 namespace phalanx::control {
 
 absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
-    const std::string& host, const std::string& report_file) {
+    const std::string& host, const std::string& report_file, const PersistSettings& persist) {
   constexpr size_t kSecretBytes = 32;
   CoordinatorProcessOptions options;
   options.program = ThisCommand();
   options.job = RandomJobId();
   options.secret = absl::BytesToHexString(RandomBytes(kSecretBytes));
   options.report_file = report_file;
+  options.persist = persist;
   // Programs may compute for days before they join, or never join. Who doesn't come is known here
   // by its end; how long the others wait is up to the deadline that they join with.
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());

@@ -27,6 +27,8 @@ constexpr int kExitFailure = 1;
 // How long the control plane takes, at most, to show that it has told the workers of a loss.
 constexpr auto kHearing = std::chrono::seconds(1);
 constexpr auto kAgentStop = std::chrono::seconds(1);
+// The same for an agent that still writes the job's last checkpoint to files.
+constexpr auto kLastCheckpoint = std::chrono::minutes(10);
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kNotFound) return kExitNotFound;
@@ -48,9 +50,13 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
 
   int Run() {
     const absl::Status status = RunWorkers();
-    if (agent_ != nullptr) agent_->Stop(Deadline::After(kAgentStop));
+    const bool elsewhere =
+        status.ok() && surroundings_.orders_fd >= 0 && supervisor_->lost_elsewhere();
+    // From here on a signal ends us, whatever is still being written.
+    supervisor_.reset();
+    const bool writes = assignment_.persist.is_on() && status.ok() && exit_code_ == 0;
+    if (agent_ != nullptr) agent_->Stop(Deadline::After(writes ? kLastCheckpoint : kAgentStop));
     if (!status.ok()) return Fail(status);
-    const bool elsewhere = surroundings_.orders_fd >= 0 && supervisor_->lost_elsewhere();
     return elsewhere ? kExitLostElsewhere : exit_code_;
   }
 
@@ -144,6 +150,7 @@ absl::Status NodeJob::StartAgent() {
   options.spares = assignment_.spares;
   options.supervised = true;
   options.awaits_successors = true;  // the launcher starts them
+  options.persist = assignment_.persist;
   options.logger = logger_;
   PHX_ASSIGN_OR_RETURN(agent_, Agent::Start(std::move(options), this));
   return absl::OkStatus();
@@ -226,7 +233,7 @@ int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundin
 
 int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file) {
   absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator =
-      JobCoordinator::Start("127.0.0.1", report_file);
+      JobCoordinator::Start("127.0.0.1", report_file, assignment.persist);
   if (!coordinator.ok()) return Fail(coordinator.status());
   assignment.job = (*coordinator)->job();
   assignment.secret = (*coordinator)->secret();

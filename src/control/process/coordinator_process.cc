@@ -44,6 +44,11 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
     arguments.insert(arguments.end(), {"--record-fd", absl::StrCat(options.record_fd)});
     kept.push_back(options.record_fd);
   }
+  if (options.persist.is_on()) {
+    arguments.insert(arguments.end(), {"--persist", options.persist.folder, "--persist-every",
+                                       absl::StrCat(options.persist.every), "--persist-keep",
+                                       absl::StrCat(options.persist.keep)});
+  }
 
   CoordinatorProcess process;
   process.endpoint = listener.endpoint;

@@ -107,6 +107,7 @@ class Commit {
 
   const RecordView& record() const { return record_; }  // as far as known to be durable
   bool asking() const { return asking_; }               // not all inventories are there
+  bool saving() const { return !in_flight_.empty(); }   // a version is on its way
 
  private:
   struct Shard {

@@ -19,6 +19,7 @@
 #include "base/logger.h"
 #include "control_channel/job_key.h"
 #include "control_protocol/endpoint.h"
+#include "control_protocol/persist_settings.h"
 
 namespace phalanx::control {
 
@@ -59,6 +60,9 @@ struct AgentOptions {
   std::string node_name;  // for messages: the host's name
   int cores = 1;          // processors that this node's workers may use, all together
 
+  // Where this node's agent keeps checkpoints in files; the job's name must be a folder's then.
+  PersistSettings persist;
+
   int spares = 0;  // processes that the owner starts to wait for a rank to be lost
 
   // True when the owner starts the workers and calls WorkerExited(): a worker's closed connection
@@ -95,7 +99,8 @@ class Agent {
   // processes that never connected. Any thread.
   virtual void WorkerExited(pid_t pid, int wait_status) = 0;
 
-  // Sends what is still to be sent until `deadline`, closes all connections and joins the thread.
+  // Sends what is still to be sent until `deadline`, closes all connections and joins the thread. In
+  // a job that keeps its checkpoints in files and has ended well: once the last one is written.
   // Workers that are still connected see the agent go. Idempotent. Not from an event.
   virtual void Stop(Deadline deadline) = 0;
 };

@@ -76,6 +76,7 @@ struct CoordinatorSettings {
   Clock::duration join_timeout{};
   // What an earlier coordinator of the job has left; nullopt: the job is new.
   std::optional<JobRecord> record;
+  PersistSettings persist;
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -89,6 +90,9 @@ struct CoordinatorSettings {
 // What all depend on is in the job's record before anybody hears of it. A coordinator that begins
 // with a record begins in `recovering`: the agents come back to it, and their members join again.
 // See core_record.cc.
+//
+// A job that keeps its checkpoints in files is over only when the last one is there: running →
+// storing → over.
 class CoordinatorCore {
  public:
   CoordinatorCore(CoordinatorSettings settings, Clock::time_point now);
@@ -101,6 +105,7 @@ class CoordinatorCore {
     kJoining,
     kRunning,
     kRecovering,  // revoked; waits for the members to join again
+    kStoring,     // all have left; the last version is still on its way to files
     kEnding,      // revoked; waits for the members to go
     kOver,
   };
@@ -190,6 +195,7 @@ class CoordinatorCore {
   void Forget(uint64_t incarnation);
   void EndIfEmpty();
   void EndIfAllLeft();
+  void EndIfStored();
 
   std::vector<int> MissingRanks() const;
   std::string ProgressLine() const;
@@ -230,10 +236,11 @@ class CoordinatorCore {
   std::vector<MemberRecord> spares_;          // in the order in which they came
   std::vector<MemberRecord> vacant_;          // the lost for whom a spare is still to come
   bool all_finished_ = false;                 // of this view
-  Clock::time_point revoked_at_;              // the last view that was
-  Clock::time_point returned_at_;             // when all had come back from it
-  std::map<int, AgentId> agent_of_node_;      // of the view; the agent may be gone
-  std::unique_ptr<JobOrdering> ordering_;     // from the view on, of a job that is ordered
+  Clock::time_point all_left_at_;
+  Clock::time_point revoked_at_;           // the last view that was
+  Clock::time_point returned_at_;          // when all had come back from it
+  std::map<int, AgentId> agent_of_node_;   // of the view; the agent may be gone
+  std::unique_ptr<JobOrdering> ordering_;  // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;
   std::set<uint32_t> performed_faults_;
   std::vector<Question> questions_;  // not answered yet

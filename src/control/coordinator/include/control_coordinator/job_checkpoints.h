@@ -16,27 +16,20 @@
 #include "checkpoint/commit.h"
 #include "checkpoint/restore.h"
 #include "checkpoint_wire/codec.h"
+#include "control_coordinator/checkpoint_outputs.h"
+#include "control_coordinator/job_tier.h"
 
 namespace phalanx::control {
 
 // Lives as long as its coordinator: what is committed outlives views.
 class JobCheckpoints {
  public:
-  // Goes on from what the job's record says.
-  explicit JobCheckpoints(checkpoint::RecordView record = {}) : record_(std::move(record)) {}
+  using ToAgent = CheckpointOutputs::ToAgent;
+  using Outputs = CheckpointOutputs;
 
-  struct ToAgent {
-    checkpoint::AgentId agent = 0;
-    std::string payload;
-  };
-  struct Outputs {
-    std::vector<ToAgent> messages;                    // to be sent in this order
-    std::vector<std::string> lines;                   // for the log
-    std::optional<checkpoint::VersionName> restored;  // all ranks have it
-    uint64_t bytes_restored = 0;                      // over all ranks
-    absl::Status lost;                                // not OK: nothing is left to go on from
-    bool writes = false;                              // record() is to be made durable
-  };
+  // Goes on from what the job's record says.
+  explicit JobCheckpoints(checkpoint::RecordView record = {}, PersistSettings persist = {})
+      : record_(std::move(record)), tier_(std::move(persist)) {}
 
   // `agents`: all that are there. `owners`: each rank's, one of them. Asks all agents what they
   // hold; then every rank is told what to restore.
@@ -58,6 +51,12 @@ class JobCheckpoints {
 
   // The newest committed version; kInitialVersion before the first.
   checkpoint::VersionName newest() const { return checkpoint::Newest(record_); }
+  // A version is being written to files.
+  bool writing() const { return tier_.writing(); }
+  // A version is on its way that may be written to files.
+  bool is_saving() const { return tier_.is_on() && commit_ != nullptr && commit_->saving(); }
+  // The job ends: the newest committed version is written even if it isn't due. Not while one is.
+  Outputs WriteLast();
 
  private:
   // As a new coordinator of this epoch would: all that depends on who is there begins anew.
@@ -65,15 +64,19 @@ class JobCheckpoints {
   void Perform(const std::vector<checkpoint::CommitOutput>& todo, Outputs* outputs);
   void Perform(const std::vector<checkpoint::RestoreOutput>& todo, Outputs* outputs);
   void OnInventory(checkpoint::Inventory inventory, Outputs* outputs);
+  void BeginRestoreIfReady(Outputs* outputs);
+  bool ForTier(checkpoint::AgentId agent, const checkpoint::Message& message, Outputs* outputs);
+  const checkpoint::RecordedVersion* FindRecorded(const checkpoint::VersionName& name) const;
   void OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* outputs);
 
   checkpoint::RecordView record_;                  // that is durable
   std::optional<checkpoint::RecordView> writing_;  // and what is to be
+  JobTier tier_;
   std::vector<checkpoint::AgentId> agents_;
   std::vector<checkpoint::AgentId> owners_;
   std::vector<checkpoint::Inventory> inventories_;
   std::unique_ptr<checkpoint::Commit> commit_;    // null: no view
-  std::unique_ptr<checkpoint::Restore> restore_;  // null: not all inventories are there
+  std::unique_ptr<checkpoint::Restore> restore_;  // null: not all is known yet
   bool restored_ = false;                         // in this view
   uint64_t bytes_restored_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "base/deadline.h"
 #include "base/logger.h"
 #include "control_channel/job_key.h"
+#include "control_protocol/persist_settings.h"
 
 namespace phalanx::control {
 
@@ -29,6 +30,7 @@ struct CoordinatorOptions {
   Clock::duration handshake_timeout = std::chrono::seconds(5);
   // Each report is appended to it as one line of JSON; empty: to none.
   std::string report_file;
+  PersistSettings persist;
   Logger logger;
 };
 

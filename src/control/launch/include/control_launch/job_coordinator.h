@@ -19,6 +19,7 @@
 #include "control_process/fd.h"
 #include "control_process/listen.h"
 #include "control_protocol/endpoint.h"
+#include "control_protocol/persist_settings.h"
 
 namespace phalanx::control {
 
@@ -29,7 +30,8 @@ class JobCoordinator {
   // Listens on a free port of `host`. Reports go to `report_file` too; empty: where
   // PHALANX_REPORT_FILE says, or nowhere.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
-                                                               const std::string& report_file);
+                                                               const std::string& report_file,
+                                                               const PersistSettings& persist);
   // Its decisions are made by now: kills and reaps it.
   ~JobCoordinator();
   JobCoordinator(const JobCoordinator&) = delete;

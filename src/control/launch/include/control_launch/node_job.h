@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "control_protocol/endpoint.h"
+#include "control_protocol/persist_settings.h"
 #include "control_supervisor/spawn.h"
 
 namespace phalanx::control {
@@ -35,6 +36,7 @@ struct NodeAssignment {
   std::vector<std::string> program;              // and its arguments
   std::map<std::string, std::string> variables;  // added to our environment
   std::string folder;                            // where workers start; empty: where we are
+  PersistSettings persist;
   bool label = true;
   Clock::duration grace = std::chrono::seconds(5);
 };

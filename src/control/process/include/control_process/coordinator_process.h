@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "control_process/fd.h"
 #include "control_protocol/endpoint.h"
+#include "control_protocol/persist_settings.h"
 
 namespace phalanx::control {
 
@@ -26,6 +27,7 @@ struct CoordinatorProcessOptions {
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
+  PersistSettings persist;
   // True: the coordinator is the caller's child, who waits for it, and it is killed with the thread
   // that started it (so start it from one that lives as long as the process).
   // False: it lives in a session of its own, nobody's child, until the job is over; it ends early

@@ -1,0 +1,30 @@
+// What the job's part of checkpoints wants done.
+#ifndef PHALANX_CONTROL_COORDINATOR_CHECKPOINT_OUTPUTS_H_
+#define PHALANX_CONTROL_COORDINATOR_CHECKPOINT_OUTPUTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "checkpoint/version.h"
+
+namespace phalanx::control {
+
+struct CheckpointOutputs {
+  struct ToAgent {
+    checkpoint::AgentId agent = 0;
+    std::string payload;
+  };
+  std::vector<ToAgent> messages;                    // to be sent in this order
+  std::vector<std::string> lines;                   // for the log
+  std::optional<checkpoint::VersionName> restored;  // all ranks have it
+  uint64_t bytes_restored = 0;                      // over all ranks
+  absl::Status lost;                                // not OK: nothing is left to go on from
+  bool writes = false;                              // record() is to be made durable
+};
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_COORDINATOR_CHECKPOINT_OUTPUTS_H_
