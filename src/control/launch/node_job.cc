@@ -52,6 +52,7 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     const absl::Status status = RunWorkers();
     const bool elsewhere =
         status.ok() && surroundings_.orders_fd >= 0 && supervisor_->lost_elsewhere();
+    if (surroundings_.coordinator != nullptr) surroundings_.coordinator->StopWatching();
     // From here on a signal ends us, whatever is still being written.
     supervisor_.reset();
     const bool writes = assignment_.persist.is_on() && status.ok() && exit_code_ == 0;

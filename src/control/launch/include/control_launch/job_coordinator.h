@@ -41,6 +41,8 @@ class JobCoordinator {
   // says so to `logger`, and to `started` which process it is then. From the start of the loop on,
   // and the loop has stopped when this object goes.
   void Watch(asio::io_context& loop, Logger logger, std::function<void(pid_t)> started);
+  // Not any more: the loop may go before this object does. Not while it runs.
+  void StopWatching() { process_.reset(); }
 
   const std::string& job() const { return options_.job; }
   const std::string& secret() const { return options_.secret; }
