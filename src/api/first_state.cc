@@ -26,35 +26,46 @@ absl::Status CheckNames(absl::Span<const StateRegion> regions) {
 
 }  // namespace
 
-absl::Status FirstState::Keep(absl::Span<const StateRegion> regions) {
+absl::Status FirstState::Describe(absl::Span<const StateRegion> regions) {
   PHX_RETURN_IF_ERROR(CheckNames(regions));
-  if (is_kept_) return Compare(regions);
+  if (is_described_) return Compare(regions);
   for (const StateRegion& region : regions) {
-    const auto* const begin = static_cast<const std::byte*>(region.data);
-    kept_.push_back({region.name, std::vector<std::byte>(begin, begin + region.bytes)});
+    regions_.push_back({region.name, region.bytes, {}});
     bytes_ += region.bytes;
   }
-  is_kept_ = true;
+  is_described_ = true;
   return absl::OkStatus();
 }
 
-void FirstState::Restore(absl::Span<const StateRegion> regions) const {
+void FirstState::KeepOrRestore(absl::Span<const StateRegion> regions) {
   for (size_t i = 0; i < regions.size(); ++i) {
     if (regions[i].bytes == 0) continue;
-    std::memcpy(regions[i].data, kept_[i].bytes.data(), regions[i].bytes);
+    if (is_kept_) {
+      std::memcpy(regions[i].data, regions_[i].copy.data(), regions[i].bytes);
+    } else {
+      const auto* const begin = static_cast<const std::byte*>(regions[i].data);
+      regions_[i].copy.assign(begin, begin + regions[i].bytes);
+    }
   }
+  is_kept_ = true;
+}
+
+void FirstState::Forget() {
+  is_kept_ = false;
+  for (Region& region : regions_) region.copy = {};
 }
 
 absl::Status FirstState::Compare(absl::Span<const StateRegion> regions) const {
-  if (regions.size() != kept_.size()) {
+  if (regions.size() != regions_.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "given ", regions.size(), " regions; in this rank's first view it was ", kept_.size()));
+        "given ", regions.size(), " regions; in this rank's first view it was ", regions_.size()));
   }
   for (size_t i = 0; i < regions.size(); ++i) {
-    if (regions[i].name == kept_[i].name && regions[i].bytes == kept_[i].bytes.size()) continue;
+    const Region& described = regions_[i];
+    if (regions[i].name == described.name && regions[i].bytes == described.bytes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "given region \"", regions[i].name, "\" of ", regions[i].bytes, " bytes where it was \"",
-        kept_[i].name, "\" of ", kept_[i].bytes.size(), " bytes in this rank's first view"));
+        described.name, "\" of ", described.bytes, " bytes in this rank's first view"));
   }
   return absl::OkStatus();
 }

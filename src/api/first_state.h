@@ -15,25 +15,29 @@ namespace phalanx::api {
 
 class FirstState {
  public:
-  // The first call copies the regions; later ones compare, as below. INVALID_ARGUMENT too, with
-  // nothing kept: two regions of one name, or bytes at no address.
-  absl::Status Keep(absl::Span<const StateRegion> regions);
-  // INVALID_ARGUMENT: these aren't the regions that were kept: other names, sizes or order. They
-  // may lie elsewhere.
+  // The first call notes what the regions are; later ones compare, as below. INVALID_ARGUMENT too,
+  // with nothing noted: two regions of one name, or bytes at no address.
+  absl::Status Describe(absl::Span<const StateRegion> regions);
+  // INVALID_ARGUMENT: these aren't the regions that were described: other names, sizes or order.
+  // They may lie elsewhere.
   absl::Status Compare(absl::Span<const StateRegion> regions) const;
-  // Writes the copy back into regions that compare equal.
-  void Restore(absl::Span<const StateRegion> regions) const;
+  // Of regions that compare equal: copies them the first time, later writes the copy back.
+  void KeepOrRestore(absl::Span<const StateRegion> regions);
+  // Something newer is saved, so the copy isn't needed any more.
+  void Forget();
 
   size_t bytes() const { return bytes_; }  // of all regions
 
  private:
-  struct Kept {
+  struct Region {
     std::string name;
-    std::vector<std::byte> bytes;
+    size_t bytes = 0;
+    std::vector<std::byte> copy;  // empty while nothing is kept
   };
 
+  bool is_described_ = false;
   bool is_kept_ = false;
-  std::vector<Kept> kept_;
+  std::vector<Region> regions_;
   size_t bytes_ = 0;
 };
 

@@ -18,13 +18,18 @@ absl::StatusOr<Mapping> Mapping::Map(int fd, size_t bytes, Use use) {
   }
   const size_t length = std::max<size_t>(bytes, 1);
   const int protection = use == Use::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  const int flags = use == Use::kRead ? MAP_SHARED : MAP_SHARED | MAP_POPULATE;
-  void* const data = ::mmap(nullptr, length, protection, flags, fd, 0);
+  void* const data = ::mmap(nullptr, length, protection, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         absl::StrCat("mapping ", bytes, " bytes of the agent's: ", strerror(errno)));
   }
   return Mapping(static_cast<std::byte*>(data), length);
+}
+
+void Mapping::Touch() const {
+  // An older kernel leaves them to the first write.
+  const int ignored = ::madvise(data_, bytes_, MADV_POPULATE_WRITE);
+  static_cast<void>(ignored);
 }
 
 Mapping::~Mapping() {

@@ -13,7 +13,7 @@ class Mapping {
  public:
   enum class Use {
     kRead,
-    kWrite,  // the pages are taken now, so that no later write has to wait for them
+    kWrite,
   };
   // The whole file, shared; the descriptor may be closed then. INVALID_ARGUMENT: it is shorter than
   // `bytes`. RESOURCE_EXHAUSTED: it can't be mapped.
@@ -27,6 +27,10 @@ class Mapping {
     return *this;
   }
   ~Mapping();
+
+  // Takes the pages, so that no later write has to wait for them. Takes as long as writing to them
+  // for the first time; may run beside other uses.
+  void Touch() const;
 
   std::byte* data() const { return data_; }
 

@@ -69,7 +69,7 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
   if (has_state_) {
     return absl::FailedPreconditionError("Restore was called before in this view");
   }
-  PHX_RETURN_IF_ERROR(first_state_.Keep(regions));
+  PHX_RETURN_IF_ERROR(first_state_.Describe(regions));
   if (rooms_.empty()) PHX_RETURN_IF_ERROR(OpenRooms(regions, deadline));
   send_(checkpoint::AwaitsState{});
   std::unique_lock lock(mutex_);
@@ -84,7 +84,22 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
   }
   has_state_ = true;
   last_step_ = restored_->version;
+  if (*restored_ != checkpoint::kInitialVersion) first_state_.Forget();
+  TouchRooms();
   return restored_->version + 1;
+}
+
+// A rank that takes a lost one's place is waited for by all others, so this goes on beside its work
+// until the first time that it saves.
+void Saver::TouchRooms() {
+  if (std::exchange(is_touched_, true)) return;
+  toucher_ = std::thread([this] {
+    for (const Mapping& room : rooms_) room.Touch();
+  });
+}
+
+void Saver::AwaitTouched() {
+  if (toucher_.joinable()) toucher_.join();
 }
 
 // In messages that the control plane lets through.
@@ -129,7 +144,7 @@ absl::Status Saver::OpenRooms(absl::Span<const StateRegion> regions, Deadline de
 checkpoint::LoadResult Saver::Perform(const checkpoint::Load& load, const control::Fd& fd,
                                       absl::Span<const StateRegion> regions) {
   if (load.is_initial) {
-    first_state_.Restore(regions);
+    first_state_.KeepOrRestore(regions);
     return checkpoint::LoadResult::kLoaded;
   }
   if (load.bytes != first_state_.bytes()) return checkpoint::LoadResult::kNoAnswer;
@@ -174,6 +189,7 @@ absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, De
   if (static_cast<size_t>(index) >= rooms_.size()) {
     return absl::InternalError("the agent named a room that it never gave");
   }
+  AwaitTouched();
   std::byte* to = rooms_[static_cast<size_t>(index)].data();
   for (const StateRegion& region : regions) {
     if (region.bytes == 0) continue;

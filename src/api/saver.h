@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,7 @@ class Saver {
  public:
   // `send` hands a message to the agent; never blocks.
   explicit Saver(std::function<void(const checkpoint::Message&)> send) : send_(std::move(send)) {}
+  ~Saver() { AwaitTouched(); }
 
   void BeginView();
   // The calls that wait end with `reason`, and so do later ones, until the next view begins.
@@ -44,6 +46,8 @@ class Saver {
  private:
   void DescribeState(absl::Span<const StateRegion> regions);
   absl::Status OpenRooms(absl::Span<const StateRegion> regions, Deadline deadline);
+  void TouchRooms();
+  void AwaitTouched();
   checkpoint::LoadResult Perform(const checkpoint::Load& load, const control::Fd& fd,
                                  absl::Span<const StateRegion> regions);
   // Until `ready`, which is asked with mutex_ held.
@@ -53,6 +57,8 @@ class Saver {
   const std::function<void(const checkpoint::Message&)> send_;
   FirstState first_state_;      // of the calling thread, as the next three
   std::vector<Mapping> rooms_;  // where to save
+  std::thread toucher_;         // takes their pages
+  bool is_touched_ = false;     // or about to be
   bool has_state_ = false;      // Restore() has come to its end in this view
   int64_t last_step_ = -1;      // that was saved or skipped, or restored
 

@@ -26,10 +26,11 @@ std::string MessageOf(const absl::Status& status) {
 class FirstStateTest : public ::testing::Test {
  protected:
   FirstStateTest() {
-    const absl::Status kept =
-        state_.Keep({Region("weights", &weights_), Region("nothing", &nothing_),
-                     Region("velocity", &velocity_)});
-    EXPECT_TRUE(kept.ok()) << kept;
+    const StateRegion regions[] = {Region("weights", &weights_), Region("nothing", &nothing_),
+                                   Region("velocity", &velocity_)};
+    const absl::Status described = state_.Describe(regions);
+    EXPECT_TRUE(described.ok()) << described;
+    state_.KeepOrRestore(regions);
   }
 
   std::vector<int> weights_{1, 2, 3};
@@ -42,13 +43,13 @@ TEST_F(FirstStateTest, WritesBackWhatItFound) {
   EXPECT_EQ(state_.bytes(), 5 * sizeof(int));
   weights_ = {7, 7, 7};
   velocity_ = {8, 8};
-  state_.Restore(
+  state_.KeepOrRestore(
       {Region("weights", &weights_), Region("nothing", &nothing_), Region("velocity", &velocity_)});
   EXPECT_THAT(weights_, ElementsAre(1, 2, 3));
   EXPECT_THAT(velocity_, ElementsAre(-4, -5));
   // As often as it is asked.
   weights_ = {9, 9, 9};
-  state_.Restore(
+  state_.KeepOrRestore(
       {Region("weights", &weights_), Region("nothing", &nothing_), Region("velocity", &velocity_)});
   EXPECT_THAT(weights_, ElementsAre(1, 2, 3));
 }
@@ -59,19 +60,19 @@ TEST_F(FirstStateTest, TheRegionsMayLieElsewhere) {
   const StateRegion moved[] = {
       Region("weights", &weights), {"nothing", nullptr, 0}, Region("velocity", &velocity)};
   ASSERT_TRUE(state_.Compare(moved).ok());
-  state_.Restore(moved);
+  state_.KeepOrRestore(moved);
   EXPECT_THAT(weights, ElementsAre(1, 2, 3));
   EXPECT_THAT(velocity, ElementsAre(-4, -5));
 }
 
-TEST_F(FirstStateTest, KeepsTheFirstOnly) {
+TEST_F(FirstStateTest, DescribingThemAgainChangesNothing) {
   weights_ = {7, 7, 7};
   const StateRegion same[] = {Region("weights", &weights_), Region("nothing", &nothing_),
                               Region("velocity", &velocity_)};
-  EXPECT_TRUE(state_.Keep(same).ok());
-  EXPECT_THAT(weights_, Each(7)) << "keeping writes nothing";
+  EXPECT_TRUE(state_.Describe(same).ok());
+  EXPECT_THAT(weights_, Each(7)) << "describing writes nothing";
   EXPECT_EQ(state_.bytes(), 5 * sizeof(int));
-  state_.Restore(same);
+  state_.KeepOrRestore(same);
   EXPECT_THAT(weights_, ElementsAre(1, 2, 3));
 }
 
@@ -92,7 +93,7 @@ TEST_F(FirstStateTest, OtherRegionsAreNamed) {
   EXPECT_THAT(MessageOf(state_.Compare(renamed)),
               HasSubstr("given region \"momentum\" of 8 bytes where it was \"velocity\""));
   EXPECT_THAT(MessageOf(state_.Compare(swapped)), HasSubstr("where it was \"weights\""));
-  EXPECT_THAT(MessageOf(state_.Keep(resized)), HasSubstr("\"weights\" of 16 bytes"));
+  EXPECT_THAT(MessageOf(state_.Describe(resized)), HasSubstr("\"weights\" of 16 bytes"));
   EXPECT_THAT(longer, Each(7));
   EXPECT_EQ(state_.bytes(), 5 * sizeof(int));
 }
@@ -100,25 +101,38 @@ TEST_F(FirstStateTest, OtherRegionsAreNamed) {
 TEST(FirstState, TwoRegionsOfOneNameOrWithoutAnAddressAreRefused) {
   std::vector<int> values{1, 2};
   FirstState state;
-  EXPECT_THAT(MessageOf(state.Keep({Region("weights", &values), Region("weights", &values)})),
+  EXPECT_THAT(MessageOf(state.Describe({Region("weights", &values), Region("weights", &values)})),
               HasSubstr("two regions are called \"weights\""));
-  EXPECT_THAT(MessageOf(state.Keep({{"weights", nullptr, 8}})),
+  EXPECT_THAT(MessageOf(state.Describe({{"weights", nullptr, 8}})),
               HasSubstr("region \"weights\" has 8 bytes at no address"));
   EXPECT_EQ(state.bytes(), 0U);
-  // Nothing was kept: these are the first.
-  ASSERT_TRUE(state.Keep({Region("bias", &values)}).ok());
-  EXPECT_THAT(MessageOf(state.Keep({Region("bias", &values), Region("bias", &values)})),
+  // Nothing was described: these are the first.
+  ASSERT_TRUE(state.Describe({Region("bias", &values)}).ok());
+  state.KeepOrRestore({Region("bias", &values)});
+  EXPECT_THAT(MessageOf(state.Describe({Region("bias", &values), Region("bias", &values)})),
               HasSubstr("two regions are called \"bias\""));
   values = {0, 0};
-  state.Restore({Region("bias", &values)});
+  state.KeepOrRestore({Region("bias", &values)});
   EXPECT_THAT(values, ElementsAre(1, 2));
+}
+
+TEST_F(FirstStateTest, WhatIsForgottenIsKeptAnew) {
+  const StateRegion regions[] = {Region("weights", &weights_), Region("nothing", &nothing_),
+                                 Region("velocity", &velocity_)};
+  state_.Forget();
+  weights_ = {7, 7, 7};
+  state_.KeepOrRestore(regions);
+  EXPECT_THAT(weights_, Each(7));
+  weights_ = {8, 8, 8};
+  state_.KeepOrRestore(regions);
+  EXPECT_THAT(weights_, Each(7));
 }
 
 TEST(FirstState, NoRegionsAreRegionsToo) {
   FirstState state;
-  ASSERT_TRUE(state.Keep({}).ok());
+  ASSERT_TRUE(state.Describe({}).ok());
   EXPECT_TRUE(state.Compare({}).ok());
-  state.Restore({});
+  state.KeepOrRestore({});
   std::vector<int> values{1};
   EXPECT_THAT(MessageOf(state.Compare({Region("weights", &values)})), HasSubstr("it was 0"));
 }
