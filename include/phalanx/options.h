@@ -81,6 +81,10 @@ struct PHALANX_EXPORT Options {
   size_t fusion_threshold = 0;
   std::chrono::microseconds fusion_cycle_time{1000};
 
+  // A process that is stopped, or an agent that nobody hears, for so long is replaced by a spare;
+  // see docs/recovery.md. PHALANX_SUSPECT_AFTER_MS, from 300; equal on all ranks.
+  std::chrono::milliseconds suspect_after{700};
+
   // PHALANX_JOIN_TIMEOUT and PHALANX_OPERATION_TIMEOUT, in seconds.
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds operation_timeout{600'000};

@@ -51,6 +51,13 @@ absl::Status ParseMilliseconds(const std::string& text, std::chrono::microsecond
   return absl::OkStatus();
 }
 
+absl::Status ParseWholeMilliseconds(const std::string& text, std::chrono::milliseconds* out) {
+  int milliseconds = 0;
+  PHX_RETURN_IF_ERROR(ParseInt(text, &milliseconds));
+  *out = std::chrono::milliseconds(milliseconds);
+  return absl::OkStatus();
+}
+
 absl::Status ParseBool(const std::string& text, bool* out) {
   if (absl::SimpleAtob(text, out)) return absl::OkStatus();
   return absl::InvalidArgumentError("isn't 0 or 1");
@@ -157,6 +164,9 @@ std::vector<Entry> BehaviourEntries() {
        [](Options& o, const std::string& t) {
          return ParseChoice(t, {"abort", "warn"}, &o.stall_action);
        },
+       {}},
+      {"SUSPECT_AFTER_MS",
+       [](Options& o, const std::string& t) { return ParseWholeMilliseconds(t, &o.suspect_after); },
        {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
@@ -277,6 +287,12 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("PHALANX_STALL_TIMEOUT is ",
                                                    stall_timeout.count(), " ms; 1 to ",
                                                    control::kMaxStallTimeoutMs, " are possible"));
+  }
+  if (suspect_after.count() < control::kMinSuspectAfterMs ||
+      suspect_after.count() > control::kMaxSuspectAfterMs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "PHALANX_SUSPECT_AFTER_MS is ", suspect_after.count(), "; ", control::kMinSuspectAfterMs,
+        " to ", control::kMaxSuspectAfterMs, " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
   if (address.empty()) {

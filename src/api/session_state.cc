@@ -43,6 +43,7 @@ control::JobSettings SettingsOf(const Options& options) {
   settings.stall_action =
       options.stall_action == "warn" ? control::StallAction::kWarn : control::StallAction::kAbort;
   settings.fusion_threshold = options.fusion_threshold;
+  settings.suspect_after_ms = static_cast<uint32_t>(options.suspect_after.count());
   return settings;
 }
 

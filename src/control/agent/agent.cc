@@ -65,6 +65,12 @@ class AgentImpl final : public Agent {
     });
   }
 
+  void SetPaused(bool paused) override {
+    const std::lock_guard lock(mutex_);
+    if (context_ == nullptr) return;
+    asio::post(*context_, [this, paused] { node_->SetPaused(paused); });
+  }
+
   void Stop(Deadline deadline) override {
     if (thread_.joinable()) {
       constexpr Clock::duration kLongest = std::chrono::hours(1);  // adds to any time

@@ -1,9 +1,7 @@
 #include "node.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +15,8 @@ using LocalSocket = asio::local::stream_protocol::socket;
 constexpr Clock::duration kExitWait = std::chrono::milliseconds(100);
 // Of processes that ended without a connection: enough for a node, bounded for a long job.
 constexpr size_t kMostExits = 4096;
+// Reported then; nothing else follows from it.
+constexpr Clock::duration kCoordinatorSilence = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -30,7 +30,9 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       idle_timer_(context),
       node_(options.node),
       checkpoints_(context, CheckpointHandlers(), options.persist, options.job, options.logger),
-      tick_timer_(context) {}
+      tick_timer_(context),
+      watch_timer_(context),
+      coordinator_silence_({kCoordinatorSilence, WorkerWatch::kTickInterval}) {}
 
 absl::Status Node::Open() {
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') +
@@ -58,6 +60,7 @@ void Node::Start() {
                    [this](const absl::Status& status) { return OnCoordinatorInterrupted(status); },
                .lost = [this](const absl::Status& status) { OnCoordinatorLost(status); }});
   Accept();
+  StartWatch();
   CheckDeserted();
 }
 
@@ -66,6 +69,7 @@ void Node::Finish(Clock::duration timeout, std::function<void()> done) {
   acceptor_.close(ignored);
   idle_timer_.cancel();
   tick_timer_.cancel();
+  watch_timer_.cancel();
   if (coordinator_lost_) {
     done();
     return;
@@ -106,28 +110,19 @@ void Node::OnAccepted(LocalSocket socket) {
   auto [entry, inserted] =
       workers_.emplace(id, Worker{connection, *pid, State::kConnected, Incarnation{}, -1, nullptr,
                                   0, asio::posix::stream_descriptor(context_),
-                                  asio::steady_timer(context_), false, std::nullopt});
+                                  asio::steady_timer(context_), std::nullopt, false, std::nullopt});
   idle_timer_.cancel();
+  OpenProcess(entry->second);
   if (!options_.supervised) WatchProcess(id, entry->second);
   connection->Start(
       {.message = [this, id](Message message) { OnWorkerMessage(id, std::move(message)); },
        .closed = [this, id](const absl::Status& status) { OnWorkerClosed(id, status); }});
 }
 
-// A child of the worker's may hold its socket open beyond its death; the process itself tells.
-void Node::WatchProcess(uint64_t id, Worker& worker) {
-  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, worker.pid, 0));
-  if (pidfd < 0) return;
-  asio::error_code error;
-  worker.process.assign(pidfd, error);
-  worker.process.async_wait(asio::posix::stream_descriptor::wait_read,
-                            [this, id](const asio::error_code& stopped) {
-                              if (!stopped) OnProcessEnded(id, "ended without leaving the job");
-                            });
-}
-
 void Node::OnWorkerMessage(uint64_t id, Message message) {
   Worker& worker = workers_.at(id);
+  if (worker.evicted.has_value()) return;
+  if (std::holds_alternative<message::Heartbeat>(message)) return OnWorkerHeartbeat(id);
   if (auto* join = std::get_if<message::Join>(&message)) {
     if (worker.state == State::kConnected || worker.state == State::kReturning) {
       OnJoin(id, std::move(*join));
@@ -146,8 +141,8 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     if (worker.state != State::kMember) return;
     worker.recoverable = true;
     link_.Send(message::Recoverable{worker.incarnation});
-  } else if (std::holds_alternative<message::FaultPerformed>(message)) {
-    if (worker.state == State::kMember) SayAlways(message);
+  } else if (const auto* fault = std::get_if<message::FaultPerformed>(&message)) {
+    OnFaultPerformed(id, *fault);
   } else if (std::holds_alternative<message::Finished>(message)) {
     if (worker.state == State::kMember) link_.Send(message::Finished{worker.incarnation});
   } else if (auto* ask = std::get_if<message::AskCommunicatorIds>(&message);
@@ -286,14 +281,15 @@ bool Node::WorkerExited(pid_t pid, const std::string& how) {
   for (const auto& [id, worker] : workers_) {
     if (worker.pid == pid) ids.push_back(id);
   }
-  if (ids.empty() && exits_.size() < kMostExits) exits_[pid] = how;
+  const bool was_told = lost_pids_.count(pid) > 0;
+  if (ids.empty() && !was_told && exits_.size() < kMostExits) exits_[pid] = how;
   for (const uint64_t id : ids) OnProcessEnded(id, how);
   return lost_pids_.erase(pid) > 0;
 }
 
 void Node::ReportLost(Worker& worker, const std::string& how) {
   if (IsAwaited(worker)) {
-    SayAlways(message::MemberLost{worker.incarnation, how});
+    SayAlways(message::MemberLost{worker.incarnation, worker.evicted.value_or(how)});
     if (options_.supervised) lost_pids_.insert(worker.pid);
   }
   worker.state = State::kNone;
@@ -315,6 +311,7 @@ bool Node::IsAwaited(const Worker& worker) {
 
 void Node::Forget(uint64_t id) {
   checkpoints_.ForgetWorker(id);
+  watch_.Forget(id);
   workers_.erase(id);
   CheckDeserted();
 }

@@ -22,9 +22,11 @@
 #include "control_agent/agent.h"
 #include "control_protocol/message.h"
 #include "coordinator_link.h"
+#include "membership/suspicion.h"
 #include "node_checkpoints.h"
 #include "node_ordering.h"
 #include "worker_connection.h"
+#include "worker_watch.h"
 
 namespace phalanx::control {
 
@@ -40,6 +42,8 @@ class Node {
   void Start();
   // Whether the coordinator was told of it as a loss, now or before.
   bool WorkerExited(pid_t pid, const std::string& how);
+  // The owner has stopped the workers, or has let them go on.
+  void SetPaused(bool paused);
   // Flushes to the coordinator within `timeout`; then calls `done`.
   void Finish(Clock::duration timeout, std::function<void()> done);
 
@@ -61,8 +65,9 @@ class Node {
     int rank = -1;  // as a member
     SharedFd segment;
     uint64_t question = 0;                   // its own number of what it asked
-    asio::posix::stream_descriptor process;  // pidfd, without supervision
+    asio::posix::stream_descriptor process;  // pidfd; closed if there was none to be had
     asio::steady_timer exit_timer;           // waits for word of how it ended
+    std::optional<std::string> evicted;      // why: nobody listens to it any more
     bool recoverable = false;                // as a member: can take part in another view
     std::optional<message::Join> join;  // while kJoining or kSpare, for a coordinator that comes
   };
@@ -70,6 +75,7 @@ class Node {
 
   void Accept();
   void OnAccepted(asio::local::stream_protocol::socket socket);
+  static void OpenProcess(Worker& worker);
   void WatchProcess(uint64_t id, Worker& worker);
 
   void OnWorkerMessage(uint64_t id, Message message);
@@ -93,6 +99,16 @@ class Node {
   void StartOrdering(const message::View& view);
   void TellWorker(int rank, std::string payload);
   void StartTick();
+
+  void StartWatch();
+  void WatchTick(Clock::time_point now);
+  void TellAwake(const WorkerWatch::Awake& awake);
+  void OnWorkerHeartbeat(uint64_t id);
+  void OnFaultPerformed(uint64_t id, const message::FaultPerformed& fault);
+  void ContinueLater(uint64_t id, Clock::duration delay, int tries);
+  void OnWelcome(const message::AgentWelcome& welcome);
+  void HearCoordinator();
+  void OnEvict(const message::Evict& evict);
 
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);
@@ -141,6 +157,11 @@ class Node {
   NodeCheckpoints checkpoints_;
   asio::steady_timer tick_timer_;
   bool ticking_ = false;
+  asio::steady_timer watch_timer_;
+  WorkerWatch watch_{StateOf};
+  membership::Suspicion coordinator_silence_;
+  bool welcomed_ = false;
+  bool paused_ = false;
   uint64_t last_id_ = 0;
   // Ends that the owner told before the connection did.
   std::map<int, std::string> exits_;

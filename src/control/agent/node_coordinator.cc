@@ -7,8 +7,10 @@
 namespace phalanx::control {
 
 void Node::OnCoordinatorMessage(const Message& message) {
+  HearCoordinator();
+  if (std::holds_alternative<message::Heartbeat>(message)) return;
   if (const auto* welcome = std::get_if<message::AgentWelcome>(&message)) {
-    node_ = welcome->node;
+    OnWelcome(*welcome);
   } else if (std::holds_alternative<message::Progress>(message)) {
     TellJoining(message);
   } else if (const auto* refused = std::get_if<message::Refused>(&message)) {
@@ -31,6 +33,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnSpareAccepted(*accepted);
   } else if (const auto* finished = std::get_if<message::AllFinished>(&message)) {
     OnAllFinished(*finished);
+  } else if (const auto* evict = std::get_if<message::Evict>(&message)) {
+    OnEvict(*evict);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));
@@ -78,6 +82,7 @@ void Node::OnView(const message::View& view) {
   said_.clear();
   // Whoever was lost meanwhile is no member of it.
   if (std::exchange(failures_unsettled_, false)) events_->OnRecovering();
+  watch_.set_suspect_after(std::chrono::milliseconds(view.settings.suspect_after_ms));
   std::map<uint64_t, Worker*> by_incarnation;
   for (auto& [id, worker] : workers_) {
     if (worker.state == State::kJoining || worker.state == State::kSpare) {

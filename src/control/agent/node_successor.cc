@@ -1,15 +1,20 @@
 // The node's part for a coordinator that comes after another: the members return to it as after any
 // loss, and it hears again what its predecessor may have taken with it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "control_process/process_state.h"
 #include "node.h"
 
 namespace phalanx::control {
 
 message::AgentHello Node::Hello() const {
   message::AgentHello hello;
+  hello.pid = ::getpid();
+  hello.process_space = ProcessSpace();
   hello.job = options_.job;
   hello.node = node_;
   hello.node_name = options_.node_name;
@@ -31,6 +36,7 @@ std::optional<message::AgentHello> Node::OnCoordinatorInterrupted(const absl::St
   if (phase_ == Phase::kOver) return std::nullopt;
   options_.logger.Warning(absl::StrCat(status.message(), "; waiting for another one"));
   failures_unsettled_ = true;
+  welcomed_ = false;
   for (const Message& message : said_) link_.Send(message);
   if (phase_ == Phase::kRunning && !all_finished_) {
     const bool lost = std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {

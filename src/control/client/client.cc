@@ -26,6 +26,7 @@ namespace phalanx::control {
 namespace {
 
 constexpr int kSliceMs = 1000;
+constexpr int kBeatMs = 100;
 
 ViewDescription ToDescription(message::View view) {
   ViewDescription description;
@@ -92,6 +93,8 @@ class ClientImpl final : public Client {
   // Waits until there is something to read; false when the thread is to end.
   bool AwaitReadable();
   void Wake();
+  // The control thread's: says that we are there when that is due.
+  void Beat();
   // What ended the view, or nothing when `message` doesn't.
   std::optional<absl::Status> EndIn(const Message& message) const;
   std::optional<absl::Status> NoteEnd(const Message& message);
@@ -120,6 +123,7 @@ class ClientImpl final : public Client {
   bool looking_pays_ = true;
   std::atomic<uint64_t> reads_by_others_{0};  // than the control thread
   uint64_t reads_seen_ = 0;                   // the control thread's
+  Clock::time_point next_beat_;               // the same
 
   std::thread thread_;
   std::mutex mutex_;
@@ -420,6 +424,14 @@ void ClientImpl::Wake() {
   PHX_CHECK(::write(wake_.get(), &one, sizeof(one)) == sizeof(one));
 }
 
+void ClientImpl::Beat() {
+  const Clock::time_point now = Clock::now();
+  if (now < next_beat_) return;
+  next_beat_ = now + std::chrono::milliseconds(kBeatMs);
+  // What lies in the outbox says the same once the agent takes it.
+  if (outbox_.empty()) outbox_.Post(message::Heartbeat{});
+}
+
 bool ClientImpl::AwaitReadable() {
   while (true) {
     // Beside a thread that reads while it waits we would be woken for each of its messages, on a
@@ -429,7 +441,9 @@ bool ClientImpl::AwaitReadable() {
     const int wanted = (others_read ? 0 : POLLIN) | (outbox_.empty() ? 0 : POLLOUT);
     pollfd waited[] = {{connection_.fd(), static_cast<short>(wanted), 0}, {wake_.get(), POLLIN, 0}};
     constexpr int kLookMs = 1;
-    if (::poll(waited, 2, others_read ? kLookMs : -1) < 0 && errno != EINTR) return false;
+    const int patience_ms = Deadline(next_beat_).LeftMs(Clock::now(), kBeatMs);
+    if (::poll(waited, 2, others_read ? kLookMs : patience_ms) < 0 && errno != EINTR) return false;
+    Beat();
     if (stopping_) return false;
     uint64_t wakes = 0;
     if (waited[1].revents != 0) {

@@ -51,6 +51,7 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnAskStatus(said.agent, *ask);
     return;
   }
+  if (std::holds_alternative<message::Heartbeat>(said.message)) return;
   if (agents_.count(said.agent) == 0) {
     Log(LogSeverity::kWarning,
         absl::StrCat("dropped a connection whose first message was ", NameOf(said.message)));
@@ -72,6 +73,10 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
   } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
     performed_faults_.insert(fault->index);
     WriteFirst(Afterwards::kNothing);
+  } else if (const auto* silent = std::get_if<message::MemberSilent>(&said.message)) {
+    OnMemberSilent(said.agent, *silent);
+  } else if (const auto* heard = std::get_if<message::MemberHeard>(&said.message)) {
+    OnMemberHeard(said.agent, *heard);
   } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
@@ -318,6 +323,7 @@ void CoordinatorCore::FailRunning(const absl::Status& reason) {
 
 void CoordinatorCore::Forget(uint64_t incarnation) {
   members_.erase(incarnation);
+  warned_of_.erase(incarnation);
   std::erase(arrivals_, incarnation);
 }
 

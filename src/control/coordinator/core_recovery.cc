@@ -30,15 +30,17 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   FillVacancies();
 }
 
-// Of those that are there or were announced.
+// Of those that are there or were announced, aren't frozen, and aren't needed yet.
 int CoordinatorCore::SparesLeft() const {
-  int left = static_cast<int>(spares_.size()) - static_cast<int>(vacant_.size());
+  int left = -static_cast<int>(vacant_.size());
+  for (const auto& [incarnation, record] : members_) left -= record.evicted ? 1 : 0;
+  for (const MemberRecord& spare : spares_) left += spare.silent ? 0 : 1;
   for (const auto& [id, record] : agents_) left += record.spares_to_come;
   return left;
 }
 
 void CoordinatorCore::FillVacancies() {
-  if (vacant_.empty() || spares_.empty()) return;
+  if (vacant_.empty() || ChooseSpare(vacant_.front()) == spares_.end()) return;
   const MemberRecord lost = vacant_.front();
   vacant_.erase(vacant_.begin());
   PromoteSpare(lost);
@@ -61,24 +63,35 @@ void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finishe
   if (all_finished_) WriteFirst(Afterwards::kAnnounceFinished);
 }
 
-bool CoordinatorCore::CanRecover() const {
-  return SparesLeft() > 0 && !all_finished_ &&
-         std::all_of(members_.begin(), members_.end(), [](const auto& member) {
-           return member.second.recoverable && !member.second.left;
+// Of whoever is lost nothing is wanted; at least one is.
+bool CoordinatorCore::CanRecoverWithout(const std::set<uint64_t>& incarnations) const {
+  const int needed = std::max(static_cast<int>(incarnations.size()), 1);
+  return SparesLeft() >= needed && !all_finished_ &&
+         std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+           return incarnations.count(member.first) > 0 ||
+                  (member.second.recoverable && !member.second.left);
          });
 }
 
 // One on the same node is as close to the others as the lost one was.
+std::vector<CoordinatorCore::MemberRecord>::iterator CoordinatorCore::ChooseSpare(
+    const MemberRecord& lost) {
+  const auto near = std::find_if(spares_.begin(), spares_.end(), [&](const MemberRecord& spare) {
+    return spare.agent == lost.agent && !spare.silent;
+  });
+  if (near != spares_.end()) return near;
+  return std::find_if(spares_.begin(), spares_.end(),
+                      [](const MemberRecord& spare) { return !spare.silent; });
+}
+
 void CoordinatorCore::PromoteSpare(const MemberRecord& lost) {
-  if (spares_.empty()) {
+  const auto chosen = ChooseSpare(lost);
+  if (chosen == spares_.end()) {
     vacant_.push_back(lost);
     Log(LogSeverity::kWarning,
         absl::StrCat("waiting for a spare that takes the place of rank ", lost.member.rank));
     return;
   }
-  auto chosen = std::find_if(spares_.begin(), spares_.end(),
-                             [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
-  if (chosen == spares_.end()) chosen = spares_.begin();
   MemberRecord record = std::move(*chosen);
   spares_.erase(chosen);
   record.member.rank = lost.member.rank;
@@ -90,14 +103,18 @@ void CoordinatorCore::PromoteSpare(const MemberRecord& lost) {
 }
 
 void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status& reason) {
+  Revoke(reason);
+  PromoteSpare(lost);
+  BeginViewIfReady();
+}
+
+void CoordinatorCore::Revoke(const absl::Status& reason) {
   phase_ = Phase::kRecovering;
   revoked_at_ = now_;
   ordering_.reset();
   checkpoints_.EndView();
   for (auto& [incarnation, record] : members_) record.ready = false;
   Broadcast(message::Revoked{epoch_, reason, /*goes_on=*/true});
-  PromoteSpare(lost);
-  BeginViewIfReady();
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
@@ -156,7 +173,7 @@ void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
 bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
   const auto found = members_.find(join.member.incarnation.value);
   if (phase_ != Phase::kRecovering || found == members_.end() || found->second.ready ||
-      found->second.agent != agent) {
+      found->second.evicted || found->second.agent != agent) {
     return false;
   }
   MemberRecord& record = found->second;

@@ -64,12 +64,17 @@ absl::StatusOr<JobSettings> SettingsOf(const wire::Settings& from) {
   if (from.stall_timeout_ms() > kMaxStallTimeoutMs) {
     return Malformed("a stall timeout out of range");
   }
+  if (from.suspect_after_ms() < kMinSuspectAfterMs ||
+      from.suspect_after_ms() > kMaxSuspectAfterMs) {
+    return Malformed("a time of suspicion out of range");
+  }
   JobSettings settings;
   settings.ordering = static_cast<OrderingMode>(from.ordering());
   settings.device_slots = from.device_slots();
   settings.stall_timeout_ms = from.stall_timeout_ms();
   settings.stall_action = static_cast<StallAction>(from.stall_action());
   settings.fusion_threshold = from.fusion_threshold();
+  settings.suspect_after_ms = from.suspect_after_ms();
   return settings;
 }
 
@@ -93,13 +98,32 @@ absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
   if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
   PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
-  return message::AgentHello{from.version(), std::move(job), from.node(),   std::move(node_name),
-                             from.cores(),   from.spares(),  from.returns()};
+  message::AgentHello hello{from.version(),       std::move(job), from.node(),
+                            std::move(node_name), from.cores(),   from.spares(),
+                            from.returns(),       from.pid(),     {}};
+  if (from.process_space() != nullptr) {
+    PHX_ASSIGN_OR_RETURN(hello.process_space, TextOf(from.process_space()));
+  }
+  return hello;
 }
 
 absl::StatusOr<Message> Convert(const wire::MemberLost& from) {
   PHX_ASSIGN_OR_RETURN(std::string how, TextOf(from.how()));
   return message::MemberLost{Incarnation{from.incarnation()}, std::move(how)};
+}
+
+absl::StatusOr<Message> Convert(const wire::MemberSilent& from) {
+  PHX_ASSIGN_OR_RETURN(std::string how, TextOf(from.how()));
+  return message::MemberSilent{Incarnation{from.incarnation()}, std::move(how)};
+}
+
+absl::StatusOr<Message> Convert(const wire::MemberHeard& from) {
+  return message::MemberHeard{Incarnation{from.incarnation()}, from.silent_ms()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Evict& from) {
+  PHX_ASSIGN_OR_RETURN(std::string why, TextOf(from.why()));
+  return message::Evict{Incarnation{from.incarnation()}, std::move(why)};
 }
 
 absl::StatusOr<Message> Convert(const wire::AgentWelcome& from) {
@@ -171,7 +195,7 @@ absl::StatusOr<Message> Convert(const wire::AllFinished& from) {
 
 absl::StatusOr<Message> Convert(const wire::FaultPerformed& from) {
   if (from.index() >= kMaxFaults) return Malformed("a fault out of range");
-  return message::FaultPerformed{from.index()};
+  return message::FaultPerformed{from.index(), from.continue_after_ms()};
 }
 
 absl::StatusOr<Message> Convert(const wire::AllLeft& from) {
@@ -271,6 +295,14 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Checkpoint());
     case wire::Body_FaultPerformed:
       return Convert(*envelope.body_as_FaultPerformed());
+    case wire::Body_Heartbeat:
+      return Message(message::Heartbeat{});
+    case wire::Body_MemberSilent:
+      return Convert(*envelope.body_as_MemberSilent());
+    case wire::Body_MemberHeard:
+      return Convert(*envelope.body_as_MemberHeard());
+    case wire::Body_Evict:
+      return Convert(*envelope.body_as_Evict());
   }
   return Malformed("its kind is unknown");
 }

@@ -32,7 +32,7 @@ Offset<wire::Settings> SettingsOf(FlatBufferBuilder& builder, const JobSettings&
   return wire::CreateSettings(builder, static_cast<uint8_t>(settings.ordering),
                               settings.device_slots, settings.stall_timeout_ms,
                               static_cast<uint8_t>(settings.stall_action),
-                              settings.fusion_threshold);
+                              settings.fusion_threshold, settings.suspect_after_ms);
 }
 
 // One overload a message: builds its table.
@@ -49,11 +49,24 @@ struct Encoder {
   auto operator()(const message::AgentHello& hello) {
     const auto job = Text(builder, hello.job);
     const auto node_name = Text(builder, hello.node_name);
+    const auto process_space = Text(builder, hello.process_space);
     return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
-                                  hello.spares, hello.returns);
+                                  hello.spares, hello.returns, hello.pid, process_space);
   }
   auto operator()(const message::MemberLost& lost) {
     return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));
+  }
+  auto operator()(const message::MemberSilent& silent) {
+    return wire::CreateMemberSilent(builder, silent.incarnation.value, Text(builder, silent.how));
+  }
+  auto operator()(const message::MemberHeard& heard) {
+    return wire::CreateMemberHeard(builder, heard.incarnation.value, heard.silent_ms);
+  }
+  auto operator()(const message::Evict& evict) {
+    return wire::CreateEvict(builder, evict.incarnation.value, Text(builder, evict.why));
+  }
+  auto operator()(const message::Heartbeat& /*heartbeat*/) {
+    return wire::CreateHeartbeat(builder);
   }
   auto operator()(const message::AgentWelcome& welcome) {
     return wire::CreateAgentWelcome(builder, welcome.node);
@@ -102,7 +115,7 @@ struct Encoder {
     return wire::CreateCheckpoint(builder, payload, checkpoint.descriptors);
   }
   auto operator()(const message::FaultPerformed& performed) {
-    return wire::CreateFaultPerformed(builder, performed.index);
+    return wire::CreateFaultPerformed(builder, performed.index, performed.continue_after_ms);
   }
   auto operator()(const message::AllLeft& left) {
     return wire::CreateAllLeft(builder, left.epoch.value);

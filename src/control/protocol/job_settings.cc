@@ -48,6 +48,10 @@ std::optional<SettingsDifference> Compare(const JobSettings& left, const JobSett
     return SettingsDifference{"PHALANX_FUSION_THRESHOLD", absl::StrCat(left.fusion_threshold),
                               absl::StrCat(right.fusion_threshold)};
   }
+  if (left.suspect_after_ms != right.suspect_after_ms) {
+    return SettingsDifference{"PHALANX_SUSPECT_AFTER_MS", absl::StrCat(left.suspect_after_ms),
+                              absl::StrCat(right.suspect_after_ms)};
+  }
   return std::nullopt;
 }
 

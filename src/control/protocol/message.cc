@@ -37,6 +37,10 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::AllFinished&) const { return "AllFinished"; }
     absl::string_view operator()(const message::Checkpoint&) const { return "Checkpoint"; }
     absl::string_view operator()(const message::FaultPerformed&) const { return "FaultPerformed"; }
+    absl::string_view operator()(const message::Heartbeat&) const { return "Heartbeat"; }
+    absl::string_view operator()(const message::MemberSilent&) const { return "MemberSilent"; }
+    absl::string_view operator()(const message::MemberHeard&) const { return "MemberHeard"; }
+    absl::string_view operator()(const message::Evict&) const { return "Evict"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -45,6 +45,7 @@ TEST(OptionsTest, ReadsEveryVariableOfItsOwn) {
                              {"PHALANX_OPERATION_TIMEOUT", "7"},
                              {"PHALANX_STALL_TIMEOUT", "0.25"},
                              {"PHALANX_STALL_ACTION", "warn"},
+                             {"PHALANX_SUSPECT_AFTER_MS", "1500"},
                              {"PHALANX_LOG", "info"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->rank, 3);
@@ -63,6 +64,7 @@ TEST(OptionsTest, ReadsEveryVariableOfItsOwn) {
   EXPECT_EQ(options->stall_timeout, std::chrono::milliseconds(250));
   EXPECT_EQ(options->stall_action, "warn");
   EXPECT_EQ(options->operation_timeout, std::chrono::seconds(7));
+  EXPECT_EQ(options->suspect_after, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->log, "info");
 }
 
@@ -96,6 +98,7 @@ TEST(OptionsTest, NamesTheVariableThatDoesNotParse) {
                                                     {"PHALANX_SHARED_MEMORY", "99999999999T"},
                                                     {"PHALANX_JOIN_TIMEOUT", "-1"},
                                                     {"PHALANX_LOG", "loud"},
+                                                    {"PHALANX_SUSPECT_AFTER_MS", "0.7"},
                                                     {"PHALANX_CROSS_MEMORY_ATTACH", "perhaps"}};
   for (const auto& [name, value] : wrong) {
     const auto options = From({{name, value}});
@@ -143,6 +146,17 @@ TEST(OptionsTest, ValidateNamesWhatIsMissing) {
   EXPECT_TRUE(options.Validate().ok());
   options.rank = -1;
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("PHALANX_RANK"));
+}
+
+TEST(OptionsTest, SuspicionTakesAFewHeartbeats) {
+  Options options;
+  options.world_size = 1;
+  options.agent = "a";
+  options.suspect_after = std::chrono::milliseconds(300);
+  EXPECT_EQ(options.Validate(), absl::OkStatus());
+  options.suspect_after = std::chrono::milliseconds(299);
+  EXPECT_EQ(options.Validate().message(),
+            "PHALANX_SUSPECT_AFTER_MS is 299; 300 to 1000000000 are possible");
 }
 
 TEST(OptionsTest, AStallTimeoutIsAtLeastAMillisecond) {

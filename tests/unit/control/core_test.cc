@@ -169,6 +169,11 @@ TEST_F(CoreTest, OtherSettingsOfOrderAreRefused) {
   Say(2, fuses);
   EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_FUSION_THRESHOLD=4096, but rank 2"),
             absl::string_view::npos);
+  message::Join suspects = with_stall(kDefaultStallTimeoutMs, StallAction::kAbort);
+  suspects.settings.suspect_after_ms = 900;
+  Say(2, suspects);
+  EXPECT_NE(Refusal(2, 3).message().find("pid 103 has PHALANX_SUSPECT_AFTER_MS=900, but rank 2"),
+            absl::string_view::npos);
   // Those who agree go on, and the view says what they agree on.
   for (const uint64_t incarnation : {4U, 5U, 6U}) {
     join = Join(-1, 4, incarnation);

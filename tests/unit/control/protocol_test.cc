@@ -66,6 +66,12 @@ TEST(MessageTest, BoundsAreHeld) {
   join.settings.device_slots = -1;
   EXPECT_FALSE(Decode(Encode(join)).ok());
 
+  join.settings.device_slots = 0;
+  join.settings.suspect_after_ms = kMinSuspectAfterMs;
+  EXPECT_TRUE(Decode(Encode(join)).ok());
+  --join.settings.suspect_after_ms;
+  EXPECT_FALSE(Decode(Encode(join)).ok());
+
   EXPECT_FALSE(Decode(Encode(message::Refused{Incarnation{1}, absl::OkStatus()})).ok());
   EXPECT_FALSE(Decode(Encode(message::AgentWelcome{-1})).ok());
   EXPECT_FALSE(Decode(Encode(message::Segments{{-1}})).ok());

@@ -19,11 +19,11 @@ inline message::Member SampleMember(int rank) {
 }
 
 inline std::vector<Message> SampleMessages() {
-  return {message::Join{kProtocolVersion, SampleMember(2), 4, true,
-                        JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20},
-                        true},
+  return {message::Join{
+              kProtocolVersion, SampleMember(2), 4, true,
+              JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20, 900}, true},
           message::Leave{Incarnation{7}},
-          message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true},
+          message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true, 4712, "here"},
           message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
           message::AgentWelcome{5},
           message::Progress{"3 of 4 ranks joined, waiting for rank 2"},
@@ -47,7 +47,11 @@ inline std::vector<Message> SampleMessages() {
           message::Finished{Incarnation{18}},
           message::AllFinished{Epoch{4}},
           message::Checkpoint{std::string("\x00\x02", 2), 3},
-          message::FaultPerformed{9}};
+          message::FaultPerformed{9, 30000},
+          message::Heartbeat{},
+          message::MemberSilent{Incarnation{19}, "is stopped"},
+          message::MemberHeard{Incarnation{20}, 3100},
+          message::Evict{Incarnation{21}, "is stopped"}};
 }
 
 }  // namespace phalanx::control

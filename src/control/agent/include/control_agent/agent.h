@@ -99,6 +99,10 @@ class Agent {
   // processes that never connected. Any thread.
   virtual void WorkerExited(pid_t pid, int wait_status) = 0;
 
+  // The owner has stopped its workers on purpose, or has let them go on: meanwhile nobody is taken
+  // for frozen. Any thread.
+  virtual void SetPaused(bool paused) = 0;
+
   // Sends what is still to be sent until `deadline`, closes all connections and joins the thread. In
   // a job that keeps its checkpoints in files and has ended well: once the last one is written.
   // Workers that are still connected see the agent go. Idempotent. Not from an event.

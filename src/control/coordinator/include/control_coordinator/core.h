@@ -122,6 +122,8 @@ class CoordinatorCore {
     bool recoverable = false;  // can take part in another view
     bool ready = true;         // for the view that is being formed
     bool finished = false;     // has come to the end of its work in this view
+    bool evicted = false;      // its agent has been told to kill it
+    bool silent = false;       // its agent said so last
   };
   // What is done when the record is durable.
   enum class Afterwards {
@@ -149,6 +151,8 @@ class CoordinatorCore {
   void OnJoin(AgentId agent, const message::Join& join);
   void OnLeave(AgentId agent, const message::Leave& leave);
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
+  void OnMemberSilent(AgentId agent, const message::MemberSilent& silent);
+  void OnMemberHeard(AgentId agent, const message::MemberHeard& heard);
   void OnOrdering(AgentId agent, const message::Ordering& message);
   void OnRecoverable(AgentId agent, const message::Recoverable& recoverable);
   void OnFinished(AgentId agent, const message::Finished& finished);
@@ -179,9 +183,16 @@ class CoordinatorCore {
   void FailJoining(const absl::Status& status);
   absl::Status Lost(const MemberRecord& record, const std::string& how) const;
   void LoseMember(uint64_t incarnation, const absl::Status& reason);
-  bool CanRecover() const;
+  MemberRecord* Find(AgentId agent, Incarnation incarnation);
+  void Evict(MemberRecord& record, const std::string& how);
+  void WarnOfSilence(const MemberRecord& record, const std::string& how);
+  // The view can be followed by one in which spares take the place of these.
+  bool CanRecoverWithout(const std::set<uint64_t>& incarnations) const;
+  bool CanRecover() const { return CanRecoverWithout({}); }
+  void Revoke(const absl::Status& reason);
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
   int SparesLeft() const;
+  std::vector<MemberRecord>::iterator ChooseSpare(const MemberRecord& lost);
   void PromoteSpare(const MemberRecord& lost);
   void FillVacancies();
   bool Return(AgentId agent, const message::Join& join);
@@ -243,8 +254,9 @@ class CoordinatorCore {
   std::unique_ptr<JobOrdering> ordering_;  // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;
   std::set<uint32_t> performed_faults_;
-  std::vector<Question> questions_;  // not answered yet
-  bool resumed_ = false;             // began with a record
+  std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when
+  std::vector<Question> questions_;                  // not answered yet
+  bool resumed_ = false;                             // began with a record
   Clock::time_point resumed_at_;
   bool writing_ = false;
   std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun

@@ -30,12 +30,18 @@ inline constexpr int kStallActionCount = 2;
 inline constexpr uint32_t kDefaultStallTimeoutMs = 100;
 inline constexpr uint32_t kMaxStallTimeoutMs = 1'000'000'000;
 
+// Of PHALANX_SUSPECT_AFTER_MS. Less than a few heartbeats would be chance.
+inline constexpr uint32_t kDefaultSuspectAfterMs = 700;
+inline constexpr uint32_t kMinSuspectAfterMs = 300;
+inline constexpr uint32_t kMaxSuspectAfterMs = 1'000'000'000;
+
 struct JobSettings {
   OrderingMode ordering = OrderingMode::kOff;
   int device_slots = 0;  // collectives that a device holds at once; 0: without limit
   uint32_t stall_timeout_ms = kDefaultStallTimeoutMs;
   StallAction stall_action = StallAction::kAbort;
   uint64_t fusion_threshold = 0;  // PHALANX_FUSION_THRESHOLD, bytes
+  uint32_t suspect_after_ms = kDefaultSuspectAfterMs;
 
   bool operator==(const JobSettings&) const = default;
 

@@ -66,8 +66,10 @@ struct AgentHello {
   int node = -1;
   std::string node_name;
   int cores = 1;
-  int spares = 0;        // that this node's launcher starts
-  bool returns = false;  // was there when the coordinator was lost
+  int spares = 0;             // that this node's launcher starts
+  bool returns = false;       // was there when the coordinator was lost
+  int pid = 0;                // of the agent
+  std::string process_space;  // in which `pid` counts; see ProcessSpace()
   bool operator==(const AgentHello&) const = default;
 };
 
@@ -75,6 +77,33 @@ struct MemberLost {
   Incarnation incarnation;
   std::string how;  // "was killed by signal 9 (SIGKILL)"
   bool operator==(const MemberLost&) const = default;
+};
+
+// About a member that nobody hears, or a spare; repeated each second while that is so.
+struct MemberSilent {
+  Incarnation incarnation;
+  std::string how;  // "is stopped (SIGSTOP?) and silent for 0.7 s"
+  bool operator==(const MemberSilent&) const = default;
+};
+
+// Of one that was silent.
+struct MemberHeard {
+  Incarnation incarnation;
+  uint64_t silent_ms = 0;
+  bool operator==(const MemberHeard&) const = default;
+};
+
+// To the member's agent: nobody waits for it any more. It is to be killed, and its end to be told
+// as MemberLost.
+struct Evict {
+  Incarnation incarnation;
+  std::string why;  // its MemberLost says the same
+  bool operator==(const Evict&) const = default;
+};
+
+// "I am there." From a member to its agent, and between agents and the coordinator, every 100 ms.
+struct Heartbeat {
+  bool operator==(const Heartbeat&) const = default;
 };
 
 struct AgentWelcome {
@@ -104,6 +133,7 @@ struct Finished {
 // nobody does again.
 struct FaultPerformed {
   uint32_t index = 0;
+  uint32_t continue_after_ms = 0;  // the agent lets it go on (SIGCONT) then; 0: never
   bool operator==(const FaultPerformed&) const = default;
 };
 
@@ -201,7 +231,8 @@ using Message = std::variant<
     message::Progress, message::Refused, message::View, message::Revoked, message::AllLeft,
     message::Segments, message::Ordering, message::AskCommunicatorIds, message::CommunicatorIds,
     message::AskStatus, message::JobStatus, message::SpareAccepted, message::Recoverable,
-    message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed>;
+    message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed,
+    message::Heartbeat, message::MemberSilent, message::MemberHeard, message::Evict>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

@@ -1,0 +1,78 @@
+// The core's part for those who are there and say nothing: who is evicted, and who is waited for.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "control_coordinator/core.h"
+
+namespace phalanx::control {
+namespace {
+
+constexpr Clock::duration kWarnAgain = std::chrono::seconds(10);
+
+}  // namespace
+
+// A member, or else a spare.
+CoordinatorCore::MemberRecord* CoordinatorCore::Find(AgentId agent, Incarnation incarnation) {
+  const auto member = members_.find(incarnation.value);
+  if (member != members_.end()) return member->second.agent == agent ? &member->second : nullptr;
+  const auto spare = std::find_if(spares_.begin(), spares_.end(), [&](const MemberRecord& record) {
+    return record.member.incarnation == incarnation && record.agent == agent;
+  });
+  return spare == spares_.end() ? nullptr : &*spare;
+}
+
+// It comes again each second, so nothing is to be remembered for a time at which more is possible.
+void CoordinatorCore::OnMemberSilent(AgentId agent, const message::MemberSilent& silent) {
+  MemberRecord* const record = Find(agent, silent.incarnation);
+  if (record == nullptr || record->left || record->evicted) return;
+  record->silent = true;
+  const bool is_member = members_.count(silent.incarnation.value) > 0;
+  const bool is_replaceable =
+      is_member && ((phase_ == Phase::kRunning && CanRecoverWithout({silent.incarnation.value})) ||
+                    (phase_ == Phase::kRecovering && SparesLeft() > 0));
+  if (is_replaceable) {
+    Evict(*record, silent.how);
+  } else {
+    WarnOfSilence(*record, silent.how);
+  }
+}
+
+void CoordinatorCore::OnMemberHeard(AgentId agent, const message::MemberHeard& heard) {
+  MemberRecord* const record = Find(agent, heard.incarnation);
+  if (record == nullptr) return;
+  record->silent = false;
+  if (warned_of_.erase(heard.incarnation.value) > 0) {
+    constexpr double kMillisecondsPerSecond = 1000;
+    Log(LogSeverity::kWarning,
+        absl::StrCat(Describe(*record), " answers again after ",
+                     absl::StrFormat(
+                         "%.1f s", static_cast<double>(heard.silent_ms) / kMillisecondsPerSecond)));
+  }
+  FillVacancies();  // it may be a spare
+}
+
+// Nobody waits for it from here on, but its place is given away only when its agent has seen its
+// end: until then it could still go on.
+void CoordinatorCore::Evict(MemberRecord& record, const std::string& how) {
+  const absl::Status reason = Lost(record, how);
+  Log(LogSeverity::kWarning, absl::StrCat(reason.message(), "; it is evicted"));
+  record.evicted = true;
+  Send(record.agent,
+       message::Evict{record.member.incarnation, absl::StrCat(how, ", and was killed for it")});
+  if (phase_ == Phase::kRunning) Revoke(reason);
+}
+
+void CoordinatorCore::WarnOfSilence(const MemberRecord& record, const std::string& how) {
+  const auto [warned, is_new] = warned_of_.emplace(record.member.incarnation.value, now_);
+  if (!is_new && now_ - warned->second < kWarnAgain) return;
+  warned->second = now_;
+  Log(LogSeverity::kWarning,
+      absl::StrCat(Describe(record), " ", how,
+                   record.member.rank < 0
+                       ? "; it can take nobody's place like that"
+                       : "; nobody can take its place, so the job waits for it"));
+}
+
+}  // namespace phalanx::control
