@@ -141,7 +141,8 @@ void AddFaultOptions(CLI::App& command, RunOptions* options) {
   const std::string group = "Faults, for tests";
   command
       .add_option("--fault", options->faults,
-                  "Let a process fail: `kill rank=N at=step:N`, `segfault …` or `exit … code=N`; "
+                  "Let a process fail: `kill rank=N at=step:N`, `stop … for=30s`, `segfault …` or "
+                  "`exit … code=N`; "
                   "once, when it comes to the checkpoint of that step; may be repeated")
       ->type_name("FAULT")
       ->expected(1)
@@ -219,14 +220,14 @@ absl::StatusOr<std::string> ReadText(const std::string& option, const std::strin
 
 // Of what the grammar knows, this is what processes suffer so far.
 absl::Status CheckSupported(const faults::Fault& fault, int ranks) {
-  const bool is_known = fault.action == faults::Action::kKill ||
-                        fault.action == faults::Action::kExit ||
-                        fault.action == faults::Action::kSegfault;
+  const bool is_known =
+      fault.action == faults::Action::kKill || fault.action == faults::Action::kStop ||
+      fault.action == faults::Action::kExit || fault.action == faults::Action::kSegfault;
   if (!is_known || fault.target.kind != faults::Target::Kind::kRank ||
       fault.when.kind != faults::When::Kind::kStep) {
-    return absl::UnimplementedError(
-        absl::StrCat("the fault '", faults::ToText(fault),
-                     "': not there yet; ranks can be killed, exit and segfault at=step:N"));
+    return absl::UnimplementedError(absl::StrCat(
+        "the fault '", faults::ToText(fault),
+        "': not there yet; ranks can be killed, stopped, exit and segfault at=step:N"));
   }
   if (ranks == 0 || fault.target.number < ranks) return absl::OkStatus();
   return absl::InvalidArgumentError(

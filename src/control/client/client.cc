@@ -62,7 +62,8 @@ class ClientImpl final : public Client {
   bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   void SayRecoverable() override;
-  void SayFaultPerformed(uint32_t index, Deadline deadline) override;
+  void SayFaultPerformed(uint32_t index, std::chrono::milliseconds continue_after,
+                         Deadline deadline) override;
   absl::Status Finish(Deadline deadline) override;
   bool AwaitRevocation(Deadline deadline) override;
   bool goes_on() const override { return goes_on_.load(std::memory_order_acquire); }
@@ -315,8 +316,10 @@ void ClientImpl::SayRecoverable() {
   if (outbox_.Post(message::Recoverable{incarnation_})) Wake();
 }
 
-void ClientImpl::SayFaultPerformed(uint32_t index, Deadline deadline) {
-  if (outbox_.Post(message::FaultPerformed{index})) Wake();
+void ClientImpl::SayFaultPerformed(uint32_t index, std::chrono::milliseconds continue_after,
+                                   Deadline deadline) {
+  const auto continue_after_ms = static_cast<uint32_t>(continue_after.count());
+  if (outbox_.Post(message::FaultPerformed{index, continue_after_ms})) Wake();
   // What lies in the socket outlives us.
   const absl::Status sent = SendTheRest(deadline);
   if (!sent.ok()) logger_.Error(std::string(sent.message()));

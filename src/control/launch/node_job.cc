@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -160,7 +161,12 @@ absl::Status NodeJob::StartAgent() {
 void NodeJob::FollowOrders() {
   if (surroundings_.orders_fd < 0) return;
   OrderHandlers handlers;
-  handlers.on_signal = [this](int signal) { supervisor_->HandleSignal(signal); };
+  handlers.on_signal = [this](int signal) {
+    // Of our own node's workers; an agent that the launcher has started doesn't stop with them.
+    if (signal == SIGTSTP) agent_->SetPaused(true);
+    supervisor_->HandleSignal(signal);
+    if (signal == SIGCONT) agent_->SetPaused(false);
+  };
   handlers.on_failure_elsewhere = [this] { supervisor_->OnFailureElsewhere(); };
   handlers.on_end = [this] {
     logger_.Error(
