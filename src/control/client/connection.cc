@@ -20,6 +20,7 @@ namespace {
 
 // Most descriptors that the kernel lets travel with one message (SCM_MAX_FD).
 constexpr size_t kMostFds = 253;
+constexpr char kClosed[] = "it closed its connection";
 
 absl::Status SetBlocking(int fd, bool blocking) {
   const int flags = ::fcntl(fd, F_GETFL);
@@ -148,7 +149,8 @@ absl::StatusOr<bool> Connection::ReadSome() {
   const ssize_t got = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
   if (got < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return false;
-    return Gone(strerror(errno));
+    // It closed without having read all that we sent.
+    return Gone(errno == ECONNRESET ? kClosed : strerror(errno));
   }
   for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
@@ -159,7 +161,7 @@ absl::StatusOr<bool> Connection::ReadSome() {
       fds_.emplace_back(fd);
     }
   }
-  if (got == 0) return Gone("it closed its connection");
+  if (got == 0) return Gone(kClosed);
   if ((header.msg_flags & MSG_CTRUNC) != 0) {
     return absl::ResourceExhaustedError(
         "no file descriptors left for the segments of this node's ranks; raise `ulimit -n`");
