@@ -127,6 +127,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 }
 
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
+  Broadcast(message::Heartbeat{});
   AnswerQuestions();
   CheckAgentsReturned();
   EndIfStored();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "control_coordinator/core.h"
 #include "core_recovery_fixture.h"
@@ -178,6 +179,13 @@ TEST_F(CoreDetectionTest, ASpareThatGoesOnIsOneAgain) {
   EXPECT_THAT(Logged(), HasSubstr("answers again after 3.1 s"));
   Silent(2, 2);
   EXPECT_EQ(Evicted(2), 2U);
+}
+
+TEST_F(CoreDetectionTest, AgentsHearThatItIsThere) {
+  Hello(1);
+  Hello(2);
+  Step(Tick{}, milliseconds(100));
+  EXPECT_EQ(heartbeats_, (std::vector<uint64_t>{1, 2}));
 }
 
 TEST_F(CoreDetectionTest, HeartbeatsOfStrangersSayNothing) {

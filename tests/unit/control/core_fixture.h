@@ -39,12 +39,24 @@ class CoreFixture : public ::testing::Test {
         outputs_.push_back(std::move(output));
       }
     }
+    TakeHeartbeats();
   }
   const WriteRecord* Written() const {
     for (const CoordinatorOutput& output : outputs_) {
       if (const auto* write = std::get_if<WriteRecord>(&output)) return write;
     }
     return nullptr;
+  }
+  // Out of outputs_, where they say nothing.
+  void TakeHeartbeats() {
+    heartbeats_.clear();
+    std::erase_if(outputs_, [&](const CoordinatorOutput& output) {
+      const auto* send = std::get_if<SendToAgent>(&output);
+      const bool is_one =
+          send != nullptr && std::holds_alternative<message::Heartbeat>(send->message);
+      if (is_one) heartbeats_.push_back(send->agent.value);
+      return is_one;
+    });
   }
   void Say(uint64_t agent, Message message, Clock::duration at = std::chrono::milliseconds(0)) {
     Step(AgentSaid{AgentId{agent}, std::move(message)}, at);
@@ -114,7 +126,8 @@ class CoreFixture : public ::testing::Test {
   bool writes_at_once_ = true;
   std::optional<JobRecord> record_;  // what was written last
   Clock::time_point now_ = kStart;
-  std::vector<CoordinatorOutput> outputs_;
+  std::vector<CoordinatorOutput> outputs_;  // but heartbeats
+  std::vector<uint64_t> heartbeats_;        // of the last step: to which agents
 };
 
 }  // namespace phalanx::control
