@@ -105,13 +105,6 @@ bool JobCheckpoints::ForTier(AgentId agent, const checkpoint::Message& message, 
   return true;
 }
 
-const checkpoint::RecordedVersion* JobCheckpoints::FindRecorded(
-    const checkpoint::VersionName& name) const {
-  const auto found = std::find_if(record_.kept.begin(), record_.kept.end(),
-                                  [&](const auto& version) { return version.name == name; });
-  return found == record_.kept.end() ? nullptr : &*found;
-}
-
 void JobCheckpoints::OnInventory(checkpoint::Inventory inventory, Outputs* outputs) {
   if (!commit_->asking() || inventory.term != record_.term) return;
   const bool is_new = std::none_of(
@@ -187,7 +180,7 @@ void JobCheckpoints::Perform(const std::vector<checkpoint::RestoreOutput>& todo,
       for (const AgentId agent : agents_) {
         outputs->messages.push_back({agent, checkpoint::Encode(*restored)});
       }
-      tier_.OnRestored(restored->name, FindRecorded(restored->name), outputs);
+      tier_.OnRestored(restored->name, record_, outputs);
     } else {
       outputs->lost = absl::DataLossError(
           "no saved version is whole any more, so the job can't go on; the log names the shards");

@@ -98,14 +98,19 @@ void JobTier::OnCommitted(const checkpoint::RecordedVersion& version, Checkpoint
                                         " still is being written", Times(left_out_)));
 }
 
-void JobTier::OnRestored(const checkpoint::VersionName& name,
-                         const checkpoint::RecordedVersion* recorded, CheckpointOutputs* outputs) {
+void JobTier::OnRestored(const checkpoint::VersionName& name, const checkpoint::RecordView& record,
+                         CheckpointOutputs* outputs) {
   const checkpoint::TierVersion* const written = Find(name);
-  if (written != nullptr && recorded == nullptr) {
-    outputs->lines.push_back(absl::StrCat("cold start from ", settings_.folder, ": step ",
-                                          name.version, ", written by job ", written->job));
+  const auto recorded = std::find_if(record.kept.begin(), record.kept.end(),
+                                     [&](const auto& version) { return version.name == name; });
+  if (recorded == record.kept.end()) {
+    if (written == nullptr) return;
+    outputs->lines.push_back(
+        absl::StrCat(record.kept.empty() ? "cold start from " : "all ranks go back to ",
+                     settings_.folder, ": step ", name.version, ", written by job ", written->job));
+  } else if (interrupted_ == name && written == nullptr) {
+    Begin(*recorded, outputs);
   }
-  if (interrupted_ == name && written == nullptr && recorded != nullptr) Begin(*recorded, outputs);
   interrupted_.reset();
 }
 

@@ -179,7 +179,7 @@ TEST_F(JobTierTest, WhatTheEndOfTheViewInterruptedIsBegunAgainIfItIsRestored) {
   EXPECT_THAT(Written(1, 0, kZero).messages, IsEmpty());  // said before it could know
   const RecordedVersion recorded = Version(1);
   CheckpointOutputs restored;
-  tier_.OnRestored(recorded.name, &recorded, &restored);
+  tier_.OnRestored(recorded.name, {{2, 1}, {recorded}}, &restored);
   EXPECT_EQ(Told<checkpoint::Persist>(restored).size(), 2u);
   EXPECT_THAT(restored.lines, IsEmpty());
 }
@@ -188,9 +188,13 @@ TEST_F(JobTierTest, AColdStartIsSaid) {
   BeginView();
   Answer({{{9, 3}, "before", 2, 1}});
   CheckpointOutputs restored;
-  tier_.OnRestored({9, 3}, nullptr, &restored);
+  tier_.OnRestored({9, 3}, {}, &restored);
   EXPECT_THAT(restored.lines, ElementsAre("cold start from /dir: step 9, written by job before"));
   EXPECT_THAT(restored.messages, IsEmpty());
+  // A job that had committed something, and has lost it.
+  CheckpointOutputs back;
+  tier_.OnRestored({9, 3}, {{2, 1}, {Version(12)}}, &back);
+  EXPECT_THAT(back.lines, ElementsAre(HasSubstr("all ranks go back to /dir: step 9, ")));
 }
 
 TEST_F(JobTierTest, TheLastVersionIsWrittenUnlessItWasTried) {

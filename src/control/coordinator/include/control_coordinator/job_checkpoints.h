@@ -66,7 +66,6 @@ class JobCheckpoints {
   void OnInventory(checkpoint::Inventory inventory, Outputs* outputs);
   void BeginRestoreIfReady(Outputs* outputs);
   bool ForTier(checkpoint::AgentId agent, const checkpoint::Message& message, Outputs* outputs);
-  const checkpoint::RecordedVersion* FindRecorded(const checkpoint::VersionName& name) const;
   void OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* outputs);
 
   checkpoint::RecordView record_;                  // that is durable

@@ -34,8 +34,8 @@ class JobTier {
   void OnCommitted(const checkpoint::RecordedVersion& version, CheckpointOutputs* outputs);
   // Writes it now, unless that was done or tried.
   void WriteLast(const checkpoint::RecordedVersion& version, CheckpointOutputs* outputs);
-  // All ranks have it; `recorded` if the record names it.
-  void OnRestored(const checkpoint::VersionName& name, const checkpoint::RecordedVersion* recorded,
+  // All ranks have it.
+  void OnRestored(const checkpoint::VersionName& name, const checkpoint::RecordView& record,
                   CheckpointOutputs* outputs);
   // The answer to the question, or a version was written.
   void OnTier(checkpoint::AgentId agent, const checkpoint::Tier& tier, CheckpointOutputs* outputs);
