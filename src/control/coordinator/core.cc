@@ -43,6 +43,7 @@ void CoordinatorCore::Dispatch(const CoordinatorInput& input) {
 }
 
 void CoordinatorCore::Handle(const AgentSaid& said) {
+  HearAgent(said.agent);
   if (const auto* hello = std::get_if<message::AgentHello>(&said.message)) {
     OnHello(said.agent, *hello);
     return;
@@ -105,6 +106,7 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
   agents_.erase(found);
+  agents_heard_.Forget(lost.agent.value);
   const Epoch epoch = epoch_;
   for (const auto& [incarnation, reason] : gone) {
     if (members_.count(incarnation) == 0) continue;  // it had left
@@ -128,6 +130,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
   Broadcast(message::Heartbeat{});
+  CheckAgents();
   AnswerQuestions();
   CheckAgentsReturned();
   EndIfStored();

@@ -1,5 +1,7 @@
 // The core's part for those who are there and say nothing: who is evicted, and who is waited for.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +11,13 @@
 namespace phalanx::control {
 namespace {
 
+// As the agents name a silent coordinator.
+constexpr Clock::duration kAgentNamedAfter = std::chrono::seconds(10);
 constexpr Clock::duration kWarnAgain = std::chrono::seconds(10);
+
+std::string Seconds(Clock::duration duration) {
+  return absl::StrFormat("%.1f s", std::chrono::duration<double>(duration).count());
+}
 
 }  // namespace
 
@@ -44,11 +52,8 @@ void CoordinatorCore::OnMemberHeard(AgentId agent, const message::MemberHeard& h
   if (record == nullptr) return;
   record->silent = false;
   if (warned_of_.erase(heard.incarnation.value) > 0) {
-    constexpr double kMillisecondsPerSecond = 1000;
-    Log(LogSeverity::kWarning,
-        absl::StrCat(Describe(*record), " answers again after ",
-                     absl::StrFormat(
-                         "%.1f s", static_cast<double>(heard.silent_ms) / kMillisecondsPerSecond)));
+    Log(LogSeverity::kWarning, absl::StrCat(Describe(*record), " answers again after ",
+                                            Seconds(std::chrono::milliseconds(heard.silent_ms))));
   }
   FillVacancies();  // it may be a spare
 }
@@ -73,6 +78,32 @@ void CoordinatorCore::WarnOfSilence(const MemberRecord& record, const std::strin
                    record.member.rank < 0
                        ? "; it can take nobody's place like that"
                        : "; nobody can take its place, so the job waits for it"));
+}
+
+void CoordinatorCore::HearAgent(AgentId agent) {
+  const std::optional<Clock::duration> silent_for = agents_heard_.Hear(agent.value, now_);
+  if (!silent_for.has_value()) return;
+  Log(LogSeverity::kWarning, absl::StrCat("the agent of ", DescribeNode(agent),
+                                          " answers again after ", Seconds(*silent_for)));
+}
+
+// An agent that is slow can't be told from one that is frozen, so it is only named.
+void CoordinatorCore::CheckAgents() {
+  const bool matters = phase_ == Phase::kRunning || phase_ == Phase::kRecovering;
+  for (const auto& [agent, record] : agents_) {
+    if (matters) {
+      agents_heard_.Watch(agent.value, now_);
+    } else {
+      agents_heard_.Forget(agent.value);
+    }
+  }
+  agents_heard_.set_suspect_after(kAgentNamedAfter);
+  for (const uint64_t silent : agents_heard_.Tick(now_)) {
+    Log(LogSeverity::kWarning,
+        absl::StrCat("the agent of ", DescribeNode(AgentId{silent}), " has said nothing for ",
+                     Seconds(agents_heard_.SilentFor(silent, now_)),
+                     " although its connection is open; the job waits for it"));
+  }
 }
 
 }  // namespace phalanx::control

@@ -87,6 +87,7 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
     while (taken.count(record.node) > 0) ++record.node;
   }
   agents_.emplace(agent, record);
+  agents_heard_.Watch(agent.value, now_);
   Send(agent, message::AgentWelcome{record.node});
   if (hello.returns) Admit(agent, record.node);
 }

@@ -181,6 +181,22 @@ TEST_F(CoreDetectionTest, ASpareThatGoesOnIsOneAgain) {
   EXPECT_EQ(Evicted(2), 2U);
 }
 
+TEST_F(CoreDetectionTest, AnAgentThatSaysNothingIsNamedOnce) {
+  RunWithSpares({1});
+  std::string lines;
+  for (int ms = 0; ms <= 30'000; ms += 100) {
+    Say(1, message::Heartbeat{}, milliseconds(ms));
+    lines += Logged();
+    Step(Tick{}, milliseconds(ms));
+    lines += Logged();
+  }
+  EXPECT_EQ(lines,
+            "the agent of node 1 'host2' has said nothing for 10.0 s although its connection is "
+            "open; the job waits for it\n");
+  Say(2, message::Heartbeat{}, milliseconds(30'000));
+  EXPECT_EQ(Logged(), "the agent of node 1 'host2' answers again after 30.0 s\n");
+}
+
 TEST_F(CoreDetectionTest, AgentsHearThatItIsThere) {
   Hello(1);
   Hello(2);

@@ -21,6 +21,7 @@
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
+#include "membership/suspicion.h"
 
 namespace phalanx::control {
 
@@ -186,6 +187,8 @@ class CoordinatorCore {
   MemberRecord* Find(AgentId agent, Incarnation incarnation);
   void Evict(MemberRecord& record, const std::string& how);
   void WarnOfSilence(const MemberRecord& record, const std::string& how);
+  void HearAgent(AgentId agent);
+  void CheckAgents();
   // The view can be followed by one in which spares take the place of these.
   bool CanRecoverWithout(const std::set<uint64_t>& incarnations) const;
   bool CanRecover() const { return CanRecoverWithout({}); }
@@ -255,8 +258,9 @@ class CoordinatorCore {
   JobCheckpoints checkpoints_;
   std::set<uint32_t> performed_faults_;
   std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when
-  std::vector<Question> questions_;                  // not answered yet
-  bool resumed_ = false;                             // began with a record
+  membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
+  std::vector<Question> questions_;  // not answered yet
+  bool resumed_ = false;             // began with a record
   Clock::time_point resumed_at_;
   bool writing_ = false;
   std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun
