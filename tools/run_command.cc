@@ -20,6 +20,7 @@
 #include "control_launch/job_coordinator.h"
 #include "control_launch/node_job.h"
 #include "control_launch/nodes_job.h"
+#include "control_protocol/job_settings.h"
 #include "faults/fault.h"
 
 namespace phalanx::tools {
@@ -55,6 +56,7 @@ Examples:
 struct RunOptions {
   int ranks = 0;
   int spares = 0;
+  int replicas = 0;
   bool label = true;
   bool no_label = false;
   int grace_ms = 5000;
@@ -168,6 +170,13 @@ void AddOptions(CLI::App& command, RunOptions* options) {
                   "program must use Session::Run")
       ->check(CLI::Range(0, 65536))
       ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--replicas", options->replicas,
+                  "How many nodes keep a copy of each rank's checkpoint, its own included; as many "
+                  "as there are if that is less; default: 2")
+      ->envname("PHALANX_REPLICAS")
+      ->check(CLI::Range(1, control::kMaxReplicas))
       ->type_name("N");
   command.add_flag("--no-label", options->no_label,
                    "Pass lines on without the `[rank] ` before them");
@@ -369,6 +378,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   absl::StatusOr<control::PersistSettings> persist = PersistSettingsOf(options);
   if (!persist.ok()) return UsageError(std::string(persist.status().message()));
   assignment.persist = *std::move(persist);
+  if (options.replicas > 0) {
+    assignment.variables["PHALANX_REPLICAS"] = std::to_string(options.replicas);
+  }
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
   assignment.replaces = options.spares > 0;

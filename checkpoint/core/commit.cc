@@ -100,6 +100,12 @@ void Commit::GrantWaiting() {
 
 void Commit::Handle(const Stored& stored) {
   if (asking_ || !Take(stored.shard, stored.holder)) return;
+  const auto version = in_flight_.find(stored.shard.name);
+  if (version != in_flight_.end()) {
+    const Shard& shard = version->second[static_cast<size_t>(stored.shard.rank)];
+    // The first one gives it to the others.
+    if (shard.holders.size() == 1) AskForCopies(version->first, stored.shard.rank, shard);
+  }
   ConsiderHealth();
   ConsiderCommit();
 }
@@ -228,18 +234,24 @@ void Commit::ConsiderHealth() {
 }
 
 void Commit::RepeatCopies() {
-  if (asking_ || record_.kept.empty()) return;
+  if (asking_) return;
   ++copies_tried_;
-  for (size_t rank = 0; rank < newest_.size(); ++rank) {
-    const Shard& shard = newest_[rank];
-    if (shard.holders.empty()) continue;
-    for (const AgentId to : placement_.holders[rank]) {
-      if (shard.holders.count(to) > 0) continue;
-      const auto skip = static_cast<int64_t>(copies_tried_ % shard.holders.size());
-      const AgentId from = *std::next(shard.holders.begin(), skip);
-      outputs_.push_back(
-          CopyShard{Newest(record_), static_cast<int>(rank), from, to, shard.digest});
+  const auto ask_for_all = [this](const VersionName& name, const Shards& shards) {
+    for (size_t rank = 0; rank < shards.size(); ++rank) {
+      AskForCopies(name, static_cast<int>(rank), shards[rank]);
     }
+  };
+  if (!record_.kept.empty()) ask_for_all(Newest(record_), newest_);
+  for (const auto& [name, shards] : in_flight_) ask_for_all(name, shards);
+}
+
+void Commit::AskForCopies(const VersionName& name, int rank, const Shard& shard) {
+  if (shard.holders.empty()) return;
+  for (const AgentId to : placement_.holders[static_cast<size_t>(rank)]) {
+    if (shard.holders.count(to) > 0) continue;
+    const auto skip = static_cast<int64_t>(copies_tried_ % shard.holders.size());
+    const AgentId from = *std::next(shard.holders.begin(), skip);
+    outputs_.push_back(CopyShard{name, rank, from, to, shard.digest});
   }
 }
 

@@ -186,6 +186,65 @@ absl::StatusOr<Message> Convert(const wire::PersistFailed& from) {
   return PersistFailed{Unpack(*from.name()), from.rank(), std::move(problem)};
 }
 
+absl::StatusOr<Message> Convert(const wire::PeerAddress& from) {
+  if (from.host()->size() > kMostHostBytes) return Malformed("a host's name is too long");
+  return PeerAddress{from.agent(), from.host()->str(), from.port()};
+}
+
+absl::StatusOr<Message> Convert(const wire::Copy& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return Copy{Unpack(*from.name()), from.rank(), from.from(), Unpack(*from.digest())};
+}
+
+absl::StatusOr<Message> Convert(const wire::CopyEnded& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  PHX_ASSIGN_OR_RETURN(const LoadResult result, ResultOf(from.result()));
+  return CopyEnded{Unpack(*from.name()), from.rank(), from.from(), result, from.bytes()};
+}
+
+absl::StatusOr<Message> Convert(const wire::ReadPart& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  if (from.bytes() > kMostPartBytes) return Malformed("a part is too long");
+  return ReadPart{Unpack(*from.name()), from.rank(), from.offset(), from.bytes()};
+}
+
+absl::StatusOr<Message> Convert(const wire::CheckShard& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return CheckShard{Unpack(*from.name()), from.rank()};
+}
+
+absl::StatusOr<Message> Convert(const wire::ShardPart& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  const size_t bytes = from.bytes()->size();
+  if (bytes > kMostPartBytes) return Malformed("a part is too long");
+  if (from.offset() > from.total() || bytes > from.total() - from.offset()) {
+    return Malformed("a part goes beyond its shard");
+  }
+  return ShardPart{Unpack(*from.name()),
+                   from.rank(),
+                   from.offset(),
+                   from.total(),
+                   from.crc(),
+                   std::string(reinterpret_cast<const char*>(from.bytes()->data()), bytes)};
+}
+
+absl::StatusOr<Message> Convert(const wire::NoShard& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
+  return NoShard{Unpack(*from.name()), from.rank()};
+}
+
+// What agents say to each other, and what the coordinator says about it.
+absl::StatusOr<Message> ConvertPeers(const wire::Envelope& envelope) {
+  if (const auto* peer = envelope.body_as_PeerAddress(); peer != nullptr) return Convert(*peer);
+  if (const auto* copy = envelope.body_as_Copy(); copy != nullptr) return Convert(*copy);
+  if (const auto* ended = envelope.body_as_CopyEnded(); ended != nullptr) return Convert(*ended);
+  if (const auto* read = envelope.body_as_ReadPart(); read != nullptr) return Convert(*read);
+  if (const auto* check = envelope.body_as_CheckShard(); check != nullptr) return Convert(*check);
+  if (const auto* part = envelope.body_as_ShardPart(); part != nullptr) return Convert(*part);
+  if (const auto* none = envelope.body_as_NoShard(); none != nullptr) return Convert(*none);
+  return Malformed("its kind is unknown");
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -237,6 +296,14 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_ShardWritten());
     case wire::Body_PersistFailed:
       return Convert(*envelope.body_as_PersistFailed());
+    case wire::Body_PeerAddress:
+    case wire::Body_Copy:
+    case wire::Body_CopyEnded:
+    case wire::Body_ReadPart:
+    case wire::Body_CheckShard:
+    case wire::Body_ShardPart:
+    case wire::Body_NoShard:
+      return ConvertPeers(envelope);
   }
   return Malformed("its kind is unknown");
 }

@@ -123,6 +123,38 @@ struct Encoder {
     const wire::Digest digest = Pack(load.digest);
     return wire::CreateLoad(builder, &name, &digest, load.round, load.bytes, load.is_initial);
   }
+  auto operator()(const PeerAddress& peer) {
+    return wire::CreatePeerAddress(builder, peer.agent, builder.CreateString(peer.host), peer.port);
+  }
+  auto operator()(const Copy& copy) {
+    const wire::Name name = Pack(copy.name);
+    const wire::Digest digest = Pack(copy.digest);
+    return wire::CreateCopy(builder, &name, copy.rank, copy.from, &digest);
+  }
+  auto operator()(const CopyEnded& ended) {
+    const wire::Name name = Pack(ended.name);
+    return wire::CreateCopyEnded(builder, &name, ended.rank, ended.from,
+                                 static_cast<uint8_t>(ended.result), ended.bytes);
+  }
+  auto operator()(const ReadPart& read) {
+    const wire::Name name = Pack(read.name);
+    return wire::CreateReadPart(builder, &name, read.rank, read.offset, read.bytes);
+  }
+  auto operator()(const CheckShard& check) {
+    const wire::Name name = Pack(check.name);
+    return wire::CreateCheckShard(builder, &name, check.rank);
+  }
+  auto operator()(const ShardPart& part) {
+    const wire::Name name = Pack(part.name);
+    const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(part.bytes.data()),
+                                            part.bytes.size());
+    return wire::CreateShardPart(builder, &name, part.rank, part.offset, part.total, part.crc,
+                                 bytes);
+  }
+  auto operator()(const NoShard& none) {
+    const wire::Name name = Pack(none.name);
+    return wire::CreateNoShard(builder, &name, none.rank);
+  }
 };
 
 template <typename Table>

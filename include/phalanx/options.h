@@ -92,6 +92,9 @@ struct PHALANX_EXPORT Options {
   // For tests: what is to go wrong, `kill rank=2 at=step:120` and so on, with `;` between; see
   // docs/recovery.md. PHALANX_FAULTS, set by `phalanx run --fault`; equal on all ranks.
   std::string faults;
+  // PHALANX_REPLICAS. How many machines keep a copy of each rank's checkpoint, its own included; 1
+  // to 16. 0: two, if there are two. The same on all ranks.
+  int replicas = 0;
 
   // Least severity that is printed: "info", "warning" (default) or "error". PHALANX_LOG.
   std::string log = "warning";

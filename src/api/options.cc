@@ -168,6 +168,7 @@ std::vector<Entry> BehaviourEntries() {
       {"SUSPECT_AFTER_MS",
        [](Options& o, const std::string& t) { return ParseWholeMilliseconds(t, &o.suspect_after); },
        {}},
+      {"REPLICAS", [](Options& o, const std::string& t) { return ParseInt(t, &o.replicas); }, {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
        {}},
@@ -293,6 +294,10 @@ absl::Status Options::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "PHALANX_SUSPECT_AFTER_MS is ", suspect_after.count(), "; ", control::kMinSuspectAfterMs,
         " to ", control::kMaxSuspectAfterMs, " are possible"));
+  }
+  if (replicas < 0 || replicas > control::kMaxReplicas) {
+    return absl::InvalidArgumentError(absl::StrCat("PHALANX_REPLICAS is ", replicas, "; 1 to ",
+                                                   control::kMaxReplicas, " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
   if (address.empty()) {

@@ -44,6 +44,7 @@ control::JobSettings SettingsOf(const Options& options) {
       options.stall_action == "warn" ? control::StallAction::kWarn : control::StallAction::kAbort;
   settings.fusion_threshold = options.fusion_threshold;
   settings.suspect_after_ms = static_cast<uint32_t>(options.suspect_after.count());
+  settings.replicas = options.replicas;
   return settings;
 }
 

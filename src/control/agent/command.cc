@@ -15,6 +15,7 @@
 #include "control_agent/agent.h"
 #include "control_process/arguments.h"
 #include "control_process/fd.h"
+#include "control_process/machine.h"
 #include "control_process/spawn.h"
 #include "control_protocol/job.h"
 
@@ -61,6 +62,7 @@ absl::StatusOr<Prepared> Prepare(const std::vector<std::string>& words) {
   if (arguments.Has("--socket")) {
     PHX_ASSIGN_OR_RETURN(options.socket_name, arguments.Text("--socket"));
   }
+  options.machine = MachineId();
   options.node_name = HostName();
   if (arguments.Has("--node-name")) {
     PHX_ASSIGN_OR_RETURN(options.node_name, arguments.Text("--node-name"));

@@ -78,6 +78,7 @@ void CoordinatorLink::OnConnected() {
 
 void CoordinatorLink::OnOpened() {
   open_ = true;
+  if (handlers_.opened) handlers_.opened(channel_->own_address(), &hello_);
   channel_->Send(hello_);
   for (const Message& message : std::exchange(queued_, {})) channel_->Send(message);
 }

@@ -24,6 +24,9 @@ namespace phalanx::control {
 class CoordinatorLink {
  public:
   struct Handlers {
+    // Before hello is said: what is to be said in it of `own_address`, ours towards the
+    // coordinator.
+    std::function<void(const std::string& own_address, message::AgentHello* hello)> opened;
     std::function<void(Message)> message;
     // The coordinator is gone and another one may come. Gives what is to be said to it first, or
     // nullopt: we don't wait for it. What is sent from here on goes to that one.

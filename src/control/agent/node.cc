@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace phalanx::control {
 namespace {
@@ -35,6 +36,7 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       coordinator_silence_({kCoordinatorSilence, WorkerWatch::kTickInterval}) {}
 
 absl::Status Node::Open() {
+  PHX_RETURN_IF_ERROR(checkpoints_.Open({options_.job, options_.key}));
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') +
                                                         options_.socket_name);
   asio::error_code error;
@@ -55,7 +57,11 @@ absl::Status Node::Open() {
 void Node::Start() {
   if (options_.awaits_successors) link_.AwaitSuccessors(options_.connect_timeout);
   link_.Start(Hello(), Deadline::After(options_.connect_timeout),
-              {.message = [this](const Message& message) { OnCoordinatorMessage(message); },
+              {.opened =
+                   [this](const std::string& own_address, message::AgentHello* hello) {
+                     hello->peers = checkpoints_.Listen(own_address);
+                   },
+               .message = [this](const Message& message) { OnCoordinatorMessage(message); },
                .interrupted =
                    [this](const absl::Status& status) { return OnCoordinatorInterrupted(status); },
                .lost = [this](const absl::Status& status) { OnCoordinatorLost(status); }});

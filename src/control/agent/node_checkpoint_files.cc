@@ -41,6 +41,11 @@ void NodeCheckpoints::OnPersist(const checkpoint::Persist& persist) {
 
 void NodeCheckpoints::PersistRank(const checkpoint::Persist& persist, int rank) {
   const auto shard = shards_.find({persist.name, rank});
+  const Rooms& rooms = rooms_[ranks_.at(rank).worker];
+  // One that came from another agent came without.
+  if (shard != shards_.end() && shard->second->layout == nullptr && !rooms.empty()) {
+    shard->second->layout = rooms.front()->layout;
+  }
   if (shard == shards_.end() || shard->second->layout == nullptr) {
     tier_->CannotWrite(persist.name, rank,
                        absl::StrCat("the node of rank ", rank, " has no copy of its shard"));
@@ -48,7 +53,7 @@ void NodeCheckpoints::PersistRank(const checkpoint::Persist& persist, int rank) 
   }
   // Another version that a view before this one began to write: with both there would be no room
   // to save in.
-  for (const std::shared_ptr<Room>& room : rooms_[ranks_.at(rank).worker]) {
+  for (const std::shared_ptr<Room>& room : rooms) {
     if (!room->is_read) continue;
     tier_->CannotWrite(persist.name, rank,
                        absl::StrCat("an earlier shard of rank ", rank, " still is being written"));

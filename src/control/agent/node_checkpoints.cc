@@ -21,7 +21,11 @@ NodeCheckpoints::NodeCheckpoints(asio::io_context& context, Handlers handlers,
     : context_(context),
       handlers_(std::move(handlers)),
       logger_(std::move(logger)),
-      holder_({.agent = 0, .rooms = kRooms}) {
+      holder_({.agent = 0, .rooms = kRooms}),
+      replicas_(context,
+                {.pulled = [this](const Pulled& pulled) { FromPeers(pulled); },
+                 .doubt = [this](const ShardKey& key) { OnDoubt(key); }},
+                logger_) {
   if (!persist.is_on()) return;
   tier_ = std::make_unique<NodeTier>(context, persist, job, handlers_.to_coordinator, logger_);
 }
@@ -86,7 +90,8 @@ absl::Status NodeCheckpoints::OnOpenRooms(uint64_t worker, const checkpoint::Ope
       return absl::OkStatus();
     }
     fds.push_back((*memory)->fd());
-    rooms.push_back(std::make_shared<Room>(Room{*std::move(memory), std::nullopt, false, layout}));
+    rooms.push_back(std::make_shared<Room>(
+        Room{*std::move(memory), std::nullopt, std::nullopt, false, layout}));
   }
   const auto count = static_cast<uint32_t>(fds.size());
   handlers_.to_worker(worker, checkpoint::Rooms{count}, std::move(fds));
@@ -124,6 +129,7 @@ void NodeCheckpoints::GiveVerdict(int rank) {
       // There are as many rooms as versions that the coordinator lets be at once.
       if (room == rooms.end()) return;
       (*room)->holds = name;
+      (*room)->digest.reset();
       shards_[{name, rank}] = *room;
       verdict.room = static_cast<int>(room - rooms.begin());
       break;
@@ -165,6 +171,10 @@ absl::Status NodeCheckpoints::FromCoordinator(absl::string_view payload) {
     OnFetch(*fetch);
   } else if (const auto* restored = std::get_if<checkpoint::Restored>(&message)) {
     OnRestored(*restored);
+  } else if (const auto* peer = std::get_if<checkpoint::PeerAddress>(&message)) {
+    replicas_.Learn(*peer);
+  } else if (const auto* copy = std::get_if<checkpoint::Copy>(&message)) {
+    OnCopy(*copy);
   } else if (const auto* persist = std::get_if<checkpoint::Persist>(&message)) {
     OnPersist(*persist);
   } else if (tier_ == nullptr || !tier_->FromCoordinator(message)) {
@@ -179,6 +189,9 @@ void NodeCheckpoints::OnFetch(const checkpoint::Fetch& fetch) {
   local->second.fetch = fetch;
   local->second.load_sent = false;
   local->second.load_bytes = 0;
+  // Not only when the rank awaits it: its links may take longer than this.
+  const bool is_replica = fetch.source.kind == checkpoint::Source::Kind::kReplica;
+  if (is_replica && !holder_.Has(fetch.name, fetch.rank)) replicas_.Fetch(fetch);
   SendLoad(fetch.rank);
 }
 
@@ -195,11 +208,11 @@ void NodeCheckpoints::SendLoad(int rank) {
       return;
     case checkpoint::Source::Kind::kLocal:
       break;
+    case checkpoint::Source::Kind::kReplica:
+      if (!holder_.Has(fetch.name, rank)) return;  // it is on its way
+      break;
     case checkpoint::Source::Kind::kPersistent:
       return ReadFiles(rank);
-    case checkpoint::Source::Kind::kReplica:
-      // Agents don't reach each other's memory yet.
-      return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
   }
   const auto shard = shards_.find({fetch.name, rank});
   if (shard == shards_.end()) return EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
@@ -233,6 +246,9 @@ void NodeCheckpoints::OnRestored(const checkpoint::Restored& restored) {
 void NodeCheckpoints::Step(const checkpoint::HolderInput& input) {
   for (const checkpoint::HolderOutput& output : holder_.Step(input)) {
     if (const auto* stored = std::get_if<checkpoint::Stored>(&output)) {
+      const ShardKey key{stored->shard.name, stored->shard.rank};
+      shards_.at(key)->digest = stored->shard.digest;
+      replicas_.Offer(key, shards_.at(key)->memory);
       handlers_.to_coordinator(*stored);
     } else if (const auto* inventory = std::get_if<checkpoint::Inventory>(&output)) {
       handlers_.to_coordinator(*inventory);
@@ -241,6 +257,7 @@ void NodeCheckpoints::Step(const checkpoint::HolderInput& input) {
     } else if (const auto* release = std::get_if<checkpoint::Release>(&output)) {
       Release(release->name);
     } else if (const auto* bad = std::get_if<checkpoint::CopyIsBad>(&output)) {
+      replicas_.Withdraw({bad->name, bad->rank});
       handlers_.to_coordinator(*bad);
     }
     // Chunks come whole, and what is refused is late.
@@ -251,6 +268,9 @@ void NodeCheckpoints::Step(const checkpoint::HolderInput& input) {
 void NodeCheckpoints::ComputeDigest(const ShardKey& key) {
   const auto shard = shards_.find(key);
   if (shard == shards_.end()) return;
+  if (const auto known = shard->second->digest; known.has_value()) {
+    return Step(checkpoint::ShardDigested{key.first, key.second, *known});
+  }
   asio::post(digests_, [this, key, memory = shard->second->memory] {
     const checkpoint::Digest digest = memory->ComputeDigest();
     asio::post(context_, [this, key, digest] {
@@ -265,6 +285,7 @@ void NodeCheckpoints::Release(const checkpoint::VersionName& name) {
       ++shard;
       continue;
     }
+    replicas_.Withdraw(shard->first);
     shard->second->holds.reset();
     shard = shards_.erase(shard);
   }

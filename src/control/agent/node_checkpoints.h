@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,18 +23,22 @@
 #include "checkpoint/restore.h"
 #include "checkpoint_wire/codec.h"
 #include "control_protocol/persist_settings.h"
+#include "node_replicas.h"
 #include "node_tier.h"
+#include "shard_shelf.h"
 #include "snapshot_memory.h"
 #include "worker_connection.h"
 
 namespace phalanx::control {
 
 // On the agent's thread only; handlers are called before a call returns, and later when a digest is
-// computed.
+// computed or a copy has come from another agent.
 //
 // A worker saves into rooms: memory of its own that it writes and we read. A room belongs to the
 // process that it was opened for and to no other: a process that is believed dead may still write
 // into it. What is committed there stays until it is freed; then the room goes with its process.
+// Copies from other agents are in memory of ours, whether a rank is to be restored from them or the
+// coordinator wants them here.
 class NodeCheckpoints {
  public:
   struct Handlers {
@@ -46,6 +51,10 @@ class NodeCheckpoints {
   NodeCheckpoints(asio::io_context& context, Handlers handlers, const PersistSettings& persist,
                   const std::string& job, Logger logger);
   ~NodeCheckpoints();  // waits for the digest that is being computed
+
+  // Before everything else. Then Listen(): see NodeReplicas.
+  absl::Status Open(const PeerLinks::Settings& settings) { return replicas_.Open(settings); }
+  Endpoint Listen(const std::string& address) { return replicas_.Listen(address); }
 
   // Workers of this node by rank.
   void BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank);
@@ -64,6 +73,7 @@ class NodeCheckpoints {
   struct Room {
     std::shared_ptr<const SnapshotMemory> memory;
     std::optional<checkpoint::VersionName> holds;
+    std::optional<checkpoint::Digest> digest;   // of what it holds, once computed
     bool is_read = false;                       // by the persistent tier
     std::shared_ptr<const StateLayout> layout;  // with a persistent tier
   };
@@ -77,7 +87,6 @@ class NodeCheckpoints {
     bool load_sent = false;
     uint64_t load_bytes = 0;
   };
-  using ShardKey = std::pair<checkpoint::VersionName, int>;
 
   absl::Status OnDescribeState(uint64_t worker, const checkpoint::DescribeState& state);
   absl::StatusOr<std::shared_ptr<const StateLayout>> TakeLayout(uint64_t worker, uint64_t bytes);
@@ -99,6 +108,13 @@ class NodeCheckpoints {
   void Step(const checkpoint::HolderInput& input);
   void ComputeDigest(const ShardKey& key);
   void Release(const checkpoint::VersionName& name);
+  // Of other agents' shards: node_checkpoints_peers.cc.
+  void FromPeers(const Pulled& pulled);
+  void OnCopy(const checkpoint::Copy& copy);
+  bool Adopt(const Pulled& pulled);
+  void OnDoubt(const ShardKey& key);
+  void OnChecked(const ShardKey& key, const std::shared_ptr<Room>& room,
+                 const checkpoint::Digest& digest);
   checkpoint::VersionName NameOf(int64_t version) const { return {version, epoch_.value}; }
 
   asio::io_context& context_;
@@ -111,7 +127,9 @@ class NodeCheckpoints {
   std::map<uint64_t, StateLayout> layouts_;           // by worker that has opened no room yet
   std::map<ShardKey, std::shared_ptr<Room>> shards_;  // where the bytes are
   std::unique_ptr<NodeTier> tier_;                    // null: there is none
-  asio::thread_pool digests_{1};                      // last: what it runs uses all of the above
+  std::set<ShardKey> doubted_;                        // whose digests are computed again
+  NodeReplicas replicas_;
+  asio::thread_pool digests_{1};  // last: what it runs uses all of the above
 };
 
 }  // namespace phalanx::control

@@ -19,6 +19,7 @@ message::AgentHello Node::Hello() const {
   hello.node = node_;
   hello.node_name = options_.node_name;
   hello.cores = options_.cores;
+  hello.machine = options_.machine;
   // Those that have not joined, and those whose joining is said again.
   hello.spares = std::max(options_.spares - spares_seen_, 0);
   for (const auto& [id, worker] : workers_) {

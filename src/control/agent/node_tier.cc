@@ -142,7 +142,7 @@ void NodeTier::Write(const checkpoint::Persist& persist, int rank,
   files_.Post([this, place, rank, ranks = persist.ranks, memory = std::move(memory),
                layout = std::move(layout), done = std::move(done)]() -> FileThread::Result {
     const auto record = checkpoint::WriteShard(
-        place, rank, ranks, RegionsOf(*layout, static_cast<const char*>(memory->data())));
+        place, rank, ranks, RegionsOf(*layout, reinterpret_cast<const char*>(memory->data())));
     return [this, name = place.name, rank, record, done] {
       if (record.ok()) {
         tell_(checkpoint::ShardWritten{name, rank, record->bytes, record->digest, record->crc32c});

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "checkpoint_digest/digest.h"
 
 namespace phalanx::control {
@@ -24,6 +25,16 @@ absl::Status Exhausted(const char* call) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const SnapshotMemory>> SnapshotMemory::Create(uint64_t bytes) {
+  PHX_ASSIGN_OR_RETURN(std::unique_ptr<SnapshotMemory> memory, Make(bytes, PROT_READ));
+  return std::shared_ptr<const SnapshotMemory>(std::move(memory));
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotMemory>> SnapshotMemory::CreateForUs(uint64_t bytes) {
+  return Make(bytes, PROT_READ | PROT_WRITE);
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotMemory>> SnapshotMemory::Make(uint64_t bytes,
+                                                                     int protection) {
   struct sysinfo machine {};
   if (::sysinfo(&machine) == 0 && bytes > uint64_t{machine.totalram} * machine.mem_unit) {
     return absl::ResourceExhaustedError(absl::StrCat("a copy of the state needs ", bytes,
@@ -38,15 +49,13 @@ absl::StatusOr<std::shared_ptr<const SnapshotMemory>> SnapshotMemory::Create(uin
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return Exhausted("fcntl");
   }
-  void* const data = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd.get(), 0);
+  void* const data = ::mmap(nullptr, length, protection, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return Exhausted("mmap");
-  return std::shared_ptr<const SnapshotMemory>(
+  return std::unique_ptr<SnapshotMemory>(
       new SnapshotMemory(std::make_shared<const Fd>(std::move(fd)), data, bytes));
 }
 
-SnapshotMemory::~SnapshotMemory() {
-  ::munmap(const_cast<void*>(data_), std::max<uint64_t>(bytes_, 1));
-}
+SnapshotMemory::~SnapshotMemory() { ::munmap(data_, std::max<uint64_t>(bytes_, 1)); }
 
 absl::StatusOr<SharedFd> SnapshotMemory::ForReading() const {
   Fd fd(::open(absl::StrCat("/proc/self/fd/", fd_->get()).c_str(), O_RDONLY | O_CLOEXEC));

@@ -1,5 +1,5 @@
-// Memory in which one process writes a copy of its state and others read it: without a name, so
-// that nothing is left behind, and of a fixed size.
+// Memory in which one process (a worker, or this one) writes a copy of a state and others read it:
+// without a name, so that nothing is left behind, and of a fixed size.
 #ifndef PHALANX_CONTROL_AGENT_SNAPSHOT_MEMORY_H_
 #define PHALANX_CONTROL_AGENT_SNAPSHOT_MEMORY_H_
 
@@ -18,12 +18,15 @@ class SnapshotMemory {
   // Takes no memory until it is written. RESOURCE_EXHAUSTED: no descriptors, or more bytes than
   // the machine has available.
   static absl::StatusOr<std::shared_ptr<const SnapshotMemory>> Create(uint64_t bytes);
+  // For this process to write, by data().
+  static absl::StatusOr<std::unique_ptr<SnapshotMemory>> CreateForUs(uint64_t bytes);
   ~SnapshotMemory();
   SnapshotMemory(const SnapshotMemory&) = delete;
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 
   uint64_t bytes() const { return bytes_; }
-  const void* data() const { return data_; }
+  const std::byte* data() const { return data_; }
+  std::byte* data() { return data_; }  // of CreateForUs() alone
   // For the process that writes.
   const SharedFd& fd() const { return fd_; }
   // For one that reads only. UNAVAILABLE: no descriptors.
@@ -32,11 +35,12 @@ class SnapshotMemory {
   checkpoint::Digest ComputeDigest() const;
 
  private:
-  SnapshotMemory(SharedFd fd, const void* bytes_read, uint64_t bytes)
-      : fd_(std::move(fd)), data_(bytes_read), bytes_(bytes) {}
+  SnapshotMemory(SharedFd fd, void* data, uint64_t bytes)
+      : fd_(std::move(fd)), data_(static_cast<std::byte*>(data)), bytes_(bytes) {}
+  static absl::StatusOr<std::unique_ptr<SnapshotMemory>> Make(uint64_t bytes, int protection);
 
   const SharedFd fd_;
-  const void* const data_;
+  std::byte* const data_;
   const uint64_t bytes_;
 };
 

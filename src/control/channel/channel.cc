@@ -62,6 +62,9 @@ Channel::Channel(asio::ip::tcp::socket socket, TlsContext* tls)
       timer_(stream_.get_executor()) {
   NoticeSilence(stream_.lowest_layer().native_handle());
   peer_ = NameOf(stream_.next_layer());
+  asio::error_code error;
+  const asio::ip::tcp::endpoint own = stream_.next_layer().local_endpoint(error);
+  if (!error) own_address_ = own.address().to_string();
 }
 
 void Channel::Start(Handlers handlers, Clock::duration handshake_timeout, size_t limit_bytes) {
@@ -137,6 +140,7 @@ void Channel::OnRead(const asio::error_code& error, size_t bytes) {
 void Channel::Send(const Message& message) {
   if (closed_ || finishing_) return;
   outgoing_.push_back(Frame(Encode(message)));
+  queued_bytes_ += outgoing_.back().size();
   Write();
 }
 
@@ -152,6 +156,7 @@ void Channel::Write() {
                             absl::StrCat("the connection broke: ", error.message())));
                         return;
                       }
+                      self->queued_bytes_ -= self->outgoing_.front().size();
                       self->outgoing_.pop_front();
                       self->Write();
                       self->FinishIfDrained();

@@ -117,6 +117,7 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
     Log(LogSeverity::kWarning, "the job's last checkpoint isn't in files");
     Finish(absl::OkStatus());
   } else if (phase_ == Phase::kRunning && epoch_ == epoch) {
+    copies_lost_at_ = now_;
     PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
   }
 }
@@ -133,6 +134,7 @@ void CoordinatorCore::Handle(const Tick& /*tick*/) {
   CheckAgents();
   AnswerQuestions();
   CheckAgentsReturned();
+  if (phase_ == Phase::kRunning) RepeatCopies();
   EndIfStored();
   if (phase_ == Phase::kRecovering) return CheckRecoveryDeadline();
   if (phase_ == Phase::kJoining) CheckJoining();

@@ -42,6 +42,7 @@ void CoordinatorCore::Resume(const JobRecord& record) {
   resumed_ = true;
   resumed_at_ = now_;
   revoked_at_ = now_;
+  copies_lost_at_ = now_;
   phase_ = record.finished ? Phase::kRunning : Phase::kRecovering;
   all_finished_ = record.finished;
   view_ = record.view;

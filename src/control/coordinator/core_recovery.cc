@@ -10,6 +10,8 @@
 namespace phalanx::control {
 namespace {
 
+constexpr Clock::duration kCopiesRepeat = std::chrono::seconds(1);
+
 std::string Milliseconds(Clock::duration duration) {
   const double us = std::chrono::duration<double, std::micro>(duration).count();
   return absl::StrFormat("%.1f ms", us / 1000);
@@ -111,6 +113,7 @@ void CoordinatorCore::BeginRecovery(const MemberRecord& lost, const absl::Status
 void CoordinatorCore::Revoke(const absl::Status& reason) {
   phase_ = Phase::kRecovering;
   revoked_at_ = now_;
+  copies_lost_at_ = now_;
   ordering_.reset();
   checkpoints_.EndView();
   for (auto& [incarnation, record] : members_) record.ready = false;
@@ -132,16 +135,25 @@ void CoordinatorCore::FailRecovery(const absl::Status& reason) {
 }
 
 void CoordinatorCore::BeginCheckpoints() {
-  std::vector<checkpoint::AgentId> agents;
+  std::vector<JobCheckpoints::Agent> agents;
   for (const auto& [id, record] : agents_) {
-    agents.push_back(static_cast<checkpoint::AgentId>(id.value));
+    agents.push_back({static_cast<checkpoint::AgentId>(id.value), DescribeNode(id), record.machine,
+                      record.peers});
   }
   std::vector<checkpoint::AgentId> owners(static_cast<size_t>(world_size_));
   for (const auto& [incarnation, record] : members_) {
     owners[static_cast<size_t>(record.member.rank)] =
         static_cast<checkpoint::AgentId>(record.agent.value);
   }
-  PassOn(checkpoints_.BeginView(epoch_, std::move(agents), std::move(owners)));
+  const int asked = job_settings_.replicas;
+  PassOn(checkpoints_.BeginView(epoch_, std::move(agents), std::move(owners),
+                                {asked > 0 ? asked : kDefaultReplicas, asked > 0}));
+}
+
+void CoordinatorCore::RepeatCopies() {
+  if (now_ < copies_repeated_ + kCopiesRepeat) return;
+  copies_repeated_ = now_;
+  PassOn(checkpoints_.Again());
 }
 
 void CoordinatorCore::OnCheckpoint(AgentId agent, const message::Checkpoint& message) {
@@ -166,6 +178,12 @@ void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
          message::Checkpoint{std::move(message.payload), 0});
   }
   if (outputs.writes) WriteFirst(Afterwards::kCheckpoint);
+  if (outputs.healthy_copies.has_value()) {
+    Log(LogSeverity::kWarning,
+        absl::StrCat("healthy again: every shard has ", *outputs.healthy_copies, " copies, ",
+                     Milliseconds(now_ - copies_lost_at_), " after the loss was known (",
+                     outputs.bytes_copied, " bytes copied)"));
+  }
   if (!outputs.lost.ok()) FailRecovery(outputs.lost);
 }
 

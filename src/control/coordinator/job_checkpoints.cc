@@ -1,41 +1,47 @@
 #include "control_coordinator/job_checkpoints.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "checkpoint/placement.h"
 
 namespace phalanx::control {
 namespace {
 
 using checkpoint::AgentId;
 
-// Shards are kept by their own agents alone so far.
-constexpr int kReplicas = 1;
-
-checkpoint::Placement PlaceOn(const std::vector<AgentId>& agents,
-                              const std::vector<AgentId>& owners) {
-  checkpoint::ClusterView cluster;
-  for (const AgentId agent : agents) cluster.agents.push_back({agent, agent, 0});
-  cluster.owners = owners;
-  return checkpoint::Place(cluster, kReplicas);
+std::vector<checkpoint::AgentPlace> PlacesOf(const std::vector<JobCheckpoints::Agent>& agents) {
+  std::map<std::string, int64_t> machines;
+  int64_t next = 0;
+  std::vector<checkpoint::AgentPlace> places;
+  for (const JobCheckpoints::Agent& agent : agents) {
+    int64_t machine = next++;
+    if (!agent.machine.empty()) machine = machines.emplace(agent.machine, machine).first->second;
+    places.push_back({agent.id, machine, 0});
+  }
+  return places;
 }
+
+std::string Copies(int count) { return absl::StrCat(count, count == 1 ? " copy" : " copies"); }
 
 }  // namespace
 
-JobCheckpoints::Outputs JobCheckpoints::BeginView(Epoch epoch, std::vector<AgentId> agents,
-                                                  std::vector<AgentId> owners) {
+JobCheckpoints::Outputs JobCheckpoints::BeginView(Epoch epoch, std::vector<Agent> agents,
+                                                  std::vector<AgentId> owners,
+                                                  const ReplicaSettings& replicas) {
   agents_ = std::move(agents);
+  replicas_ = replicas;
+  was_lost_ = was_lost_ || record_.term.epoch > 0;
   owners_ = std::move(owners);
   record_.term = {epoch.value, 0};
   restored_ = false;
   bytes_restored_ = 0;
   Outputs outputs;
   Claim(&outputs);
-  tier_.BeginView(agents_, owners_, &outputs);
+  tier_.BeginView(Ids(), owners_, &outputs);
   return outputs;
 }
 
@@ -47,7 +53,8 @@ void JobCheckpoints::EndView() {
 
 JobCheckpoints::Outputs JobCheckpoints::LoseAgent(AgentId agent) {
   Outputs outputs;
-  std::erase(agents_, agent);
+  std::erase_if(agents_, [&](const Agent& other) { return other.id == agent; });
+  was_lost_ = true;
   if (commit_ != nullptr) Claim(&outputs);
   return outputs;
 }
@@ -56,8 +63,13 @@ void JobCheckpoints::Claim(Outputs* outputs) {
   ++record_.term.claim;
   restore_.reset();
   inventories_.clear();
-  commit_ = std::make_unique<checkpoint::Commit>(checkpoint::CommitSettings{}, record_,
-                                                 PlaceOn(agents_, owners_), agents_);
+  bytes_copied_ = 0;
+  failed_ = false;
+  const checkpoint::Placement placement =
+      checkpoint::Place({PlacesOf(agents_), owners_}, replicas_.wanted);
+  SayIfDegraded(placement, outputs);
+  commit_ =
+      std::make_unique<checkpoint::Commit>(checkpoint::CommitSettings{}, record_, placement, Ids());
   Perform(commit_->Step(checkpoint::CommitBegins{}), outputs);
 }
 
@@ -72,13 +84,14 @@ absl::Status JobCheckpoints::FromAgent(AgentId agent, absl::string_view payload,
     Perform(commit_->Step(*stored), outputs);
   } else if (auto* bad = std::get_if<checkpoint::CopyIsBad>(&message)) {
     bad->holder = agent;
-    outputs->lines.push_back(
-        absl::StrCat("a saved copy is corrupt: ", Describe(bad->name), ", rank ", bad->rank));
+    SayCorrupt(bad->name, bad->rank, agent, outputs);
     Perform(commit_->Step(*bad), outputs);
   } else if (const auto* wants = std::get_if<checkpoint::Wants>(&message)) {
     Perform(commit_->Step(*wants), outputs);
   } else if (const auto* ended = std::get_if<checkpoint::FetchEnded>(&message)) {
     OnFetchEnded(*ended, outputs);
+  } else if (const auto* copied = std::get_if<checkpoint::CopyEnded>(&message)) {
+    OnCopyEnded(agent, *copied, outputs);
   } else if (!ForTier(agent, message, outputs)) {
     return absl::InvalidArgumentError("it sent what only others say about checkpoints");
   }
@@ -129,9 +142,98 @@ void JobCheckpoints::OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* 
     Perform(restore_->Step(checkpoint::Fetched{ended.rank, ended.name, ended.source}), outputs);
   } else {
     const bool corrupt = ended.result == checkpoint::LoadResult::kCorrupt;
+    const bool is_held = ended.source.kind == checkpoint::Source::Kind::kLocal ||
+                         ended.source.kind == checkpoint::Source::Kind::kReplica;
+    if (corrupt && is_held) SayCorrupt(ended.name, ended.rank, ended.source.agent, outputs);
     Perform(restore_->Step(checkpoint::FetchFailed{ended.rank, ended.name, ended.source, corrupt}),
             outputs);
   }
+}
+
+void JobCheckpoints::OnCopyEnded(AgentId to, const checkpoint::CopyEnded& ended, Outputs* outputs) {
+  if (ended.result == checkpoint::LoadResult::kLoaded) {
+    bytes_copied_ += ended.bytes;
+    return;
+  }
+  const checkpoint::Orders orders = commit_->orders();
+  const auto is_among = [&](const std::vector<checkpoint::VersionName>& names) {
+    return std::find(names.begin(), names.end(), ended.name) != names.end();
+  };
+  const bool is_kept = is_among(orders.kept);
+  if (commit_->asking() || (!is_kept && !is_among(orders.in_flight))) return;  // freed meanwhile
+  const bool corrupt = ended.result == checkpoint::LoadResult::kCorrupt;
+  outputs->lines.push_back(absl::StrCat("copying the shard of rank ", ended.rank, " of ",
+                                        Describe(ended.name), " from ", NameOf(ended.from), " to ",
+                                        NameOf(to),
+                                        " failed: ", corrupt ? "it is corrupt" : "no answer"));
+  if (corrupt) SayCorrupt(ended.name, ended.rank, ended.from, outputs);
+  failed_ = true;
+  // One in flight is given up: its successor is worth more than a wait of unknown length.
+  if (!is_kept) {
+    Perform(commit_->Step(checkpoint::CopyIsBad{ended.name, ended.rank, to}), outputs);
+  } else if (corrupt) {
+    Perform(commit_->Step(checkpoint::CopyIsBad{ended.name, ended.rank, ended.from}), outputs);
+  }
+}
+
+JobCheckpoints::Outputs JobCheckpoints::Again() {
+  Outputs outputs;
+  if (commit_ != nullptr && std::exchange(failed_, false)) {
+    Perform(commit_->Step(checkpoint::CommitAgain{}), &outputs);
+  }
+  return outputs;
+}
+
+void JobCheckpoints::SendWithAddress(AgentId to, AgentId from, const checkpoint::Message& message,
+                                     Outputs* outputs) const {
+  const Agent* const peer = Find(from);
+  if (peer != nullptr && from != to) {
+    outputs->messages.push_back({to, checkpoint::Encode(checkpoint::PeerAddress{
+                                         from, peer->peers.host, peer->peers.port})});
+  }
+  outputs->messages.push_back({to, checkpoint::Encode(message)});
+}
+
+void JobCheckpoints::SayCorrupt(const checkpoint::VersionName& name, int rank, AgentId holder,
+                                Outputs* outputs) {
+  // Its reader and its holder both say so.
+  if (!corrupt_.emplace(name, rank, holder).second) return;
+  outputs->lines.push_back(absl::StrCat("a saved copy is corrupt: ", Describe(name), ", rank ",
+                                        rank, ", on ", NameOf(holder), " (", corrupt_.size(),
+                                        " corrupt so far)"));
+}
+
+void JobCheckpoints::SayIfDegraded(const checkpoint::Placement& placement, Outputs* outputs) {
+  copies_ = placement.effective;
+  most_copies_ = std::max(most_copies_, copies_);
+  if (!placement.degraded()) {
+    told_copies_.reset();
+    return;
+  }
+  // One machine can't hold two, and whoever has one has not asked for two.
+  if (!replicas_.is_asked && most_copies_ == 1) return;
+  if (told_copies_ == copies_) return;
+  told_copies_ = copies_;
+  outputs->lines.push_back(absl::StrCat("degraded: of each rank's state there can be ",
+                                        Copies(copies_), ", not ", placement.wanted,
+                                        ": each needs a machine of its own"));
+}
+
+std::vector<AgentId> JobCheckpoints::Ids() const {
+  std::vector<AgentId> ids;
+  for (const Agent& agent : agents_) ids.push_back(agent.id);
+  return ids;
+}
+
+const JobCheckpoints::Agent* JobCheckpoints::Find(AgentId id) const {
+  const auto found = std::find_if(agents_.begin(), agents_.end(),
+                                  [&](const Agent& agent) { return agent.id == id; });
+  return found == agents_.end() ? nullptr : &*found;
+}
+
+std::string JobCheckpoints::NameOf(AgentId id) const {
+  const Agent* const agent = Find(id);
+  return agent == nullptr ? "a node that is gone" : agent->name;
 }
 
 JobCheckpoints::Outputs JobCheckpoints::RecordWritten() {
@@ -159,31 +261,40 @@ void JobCheckpoints::Perform(const std::vector<checkpoint::CommitOutput>& todo, 
       outputs->lines.push_back(absl::StrCat(Describe(abandoned->name),
                                             " isn't saved: the copy of rank ", abandoned->rank,
                                             " went bad"));
+    } else if (const auto* copy = std::get_if<checkpoint::CopyShard>(&output)) {
+      SendWithAddress(copy->to, copy->from,
+                      checkpoint::Copy{copy->name, copy->rank, copy->from, copy->digest}, outputs);
+    } else if (std::holds_alternative<checkpoint::Healthy>(output)) {
+      const bool is_news = was_lost_ && copies_ > 1 && newest() != checkpoint::kInitialVersion;
+      if (is_news) outputs->healthy_copies = copies_;
+      if (is_news) outputs->bytes_copied = bytes_copied_;
+      was_lost_ = false;
     }
-    // The others are told to agents by Orders, or need a second holder.
+    // The others are told to agents by Orders.
   }
 }
 
 void JobCheckpoints::Perform(const std::vector<checkpoint::RestoreOutput>& todo, Outputs* outputs) {
   for (const checkpoint::RestoreOutput& output : todo) {
     if (const auto* fetch = std::get_if<checkpoint::Fetch>(&output)) {
-      outputs->messages.push_back(
-          {owners_[static_cast<size_t>(fetch->rank)], checkpoint::Encode(*fetch)});
+      SendWithAddress(owners_[static_cast<size_t>(fetch->rank)], fetch->source.agent, *fetch,
+                      outputs);
     } else if (const auto* lost = std::get_if<checkpoint::VersionLost>(&output)) {
       outputs->lines.push_back(absl::StrCat("lost: ", Describe(lost->name),
                                             "; no good copy is left of the shard of rank ",
                                             lost->rank));
+      lost_ = outputs->lines.back();
     } else if (const auto* restored = std::get_if<checkpoint::Restored>(&output)) {
       restored_ = true;
       outputs->restored = restored->name;
       outputs->bytes_restored = bytes_restored_;
-      for (const AgentId agent : agents_) {
-        outputs->messages.push_back({agent, checkpoint::Encode(*restored)});
+      for (const Agent& agent : agents_) {
+        outputs->messages.push_back({agent.id, checkpoint::Encode(*restored)});
       }
       tier_.OnRestored(restored->name, record_, outputs);
     } else {
       outputs->lost = absl::DataLossError(
-          "no saved version is whole any more, so the job can't go on; the log names the shards");
+          absl::StrCat("no saved version is whole any more, so the job can't go on (", lost_, ")"));
     }
   }
 }

@@ -60,6 +60,7 @@ std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* gra
       {"coordinator", [to](const std::string& value) { return SetEndpoint(value, to); }},
       {"node", number(&to->node)},
       {"node_name", text(&to->node_name)},
+      {"machine", text(&to->machine)},
       {"world_size", number(&to->world_size)},
       {"first_rank", number(&to->first_rank)},
       {"local_world_size", number(&to->local_world_size)},
@@ -101,6 +102,7 @@ std::string ToText(const NodeAssignment& assignment) {
   AddLine(&text, "coordinator", ToString(assignment.coordinator));
   AddLine(&text, "node", absl::StrCat(assignment.node));
   AddLine(&text, "node_name", assignment.node_name);
+  AddLine(&text, "machine", assignment.machine);
   AddLine(&text, "world_size", absl::StrCat(assignment.world_size));
   AddLine(&text, "first_rank", absl::StrCat(assignment.first_rank));
   AddLine(&text, "local_world_size", absl::StrCat(assignment.local_world_size));

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "control_agent/agent.h"
 #include "control_launch/job_coordinator.h"
+#include "control_process/machine.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
 #include "control_supervisor/supervisor.h"
@@ -150,6 +151,7 @@ absl::Status NodeJob::StartAgent() {
   options.node_name = assignment_.node_name;
   options.cores = UsableCores();
   options.spares = assignment_.spares;
+  options.machine = assignment_.machine.empty() ? MachineId() : assignment_.machine;
   options.supervised = true;
   options.awaits_successors = true;  // the launcher starts them
   options.persist = assignment_.persist;

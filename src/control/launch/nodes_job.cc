@@ -140,6 +140,11 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   for (const HostSlots& host : options_.hosts) {
     assignment.node = static_cast<int>(agents.size());
     assignment.node_name = host.host;
+    // A host that is named more than once stands for as many nodes.
+    const auto same =
+        std::count_if(options_.hosts.begin(), options_.hosts.end(),
+                      [&](const HostSlots& other) { return other.host == host.host; });
+    assignment.machine = same > 1 ? absl::StrCat(host.host, "/", assignment.node) : "";
     assignment.local_world_size = host.slots;
     // One on each in turn, from the first on.
     assignment.spares = common_.spares / nodes + (assignment.node < common_.spares % nodes ? 1 : 0);

@@ -75,6 +75,10 @@ absl::StatusOr<JobSettings> SettingsOf(const wire::Settings& from) {
   settings.stall_action = static_cast<StallAction>(from.stall_action());
   settings.fusion_threshold = from.fusion_threshold();
   settings.suspect_after_ms = from.suspect_after_ms();
+  if (from.replicas() < 0 || from.replicas() > kMaxReplicas) {
+    return Malformed("a number of replicas out of range");
+  }
+  settings.replicas = from.replicas();
   return settings;
 }
 
@@ -98,12 +102,27 @@ absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
   if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
   PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
-  message::AgentHello hello{from.version(),       std::move(job), from.node(),
-                            std::move(node_name), from.cores(),   from.spares(),
-                            from.returns(),       from.pid(),     {}};
+  message::AgentHello hello{from.version(),
+                            std::move(job),
+                            from.node(),
+                            std::move(node_name),
+                            from.cores(),
+                            from.spares(),
+                            from.returns(),
+                            from.pid(),
+                            {},
+                            {},
+                            {}};
   if (from.process_space() != nullptr) {
     PHX_ASSIGN_OR_RETURN(hello.process_space, TextOf(from.process_space()));
   }
+  if (from.machine() != nullptr) {
+    PHX_ASSIGN_OR_RETURN(hello.machine, TextOf(from.machine()));
+  }
+  if (from.peer_host() != nullptr) {
+    PHX_ASSIGN_OR_RETURN(hello.peers.host, TextOf(from.peer_host()));
+  }
+  hello.peers.port = from.peer_port();
   return hello;
 }
 

@@ -29,10 +29,10 @@ Offset<wire::Member> MemberOf(FlatBufferBuilder& builder, const message::Member&
 }
 
 Offset<wire::Settings> SettingsOf(FlatBufferBuilder& builder, const JobSettings& settings) {
-  return wire::CreateSettings(builder, static_cast<uint8_t>(settings.ordering),
-                              settings.device_slots, settings.stall_timeout_ms,
-                              static_cast<uint8_t>(settings.stall_action),
-                              settings.fusion_threshold, settings.suspect_after_ms);
+  return wire::CreateSettings(
+      builder, static_cast<uint8_t>(settings.ordering), settings.device_slots,
+      settings.stall_timeout_ms, static_cast<uint8_t>(settings.stall_action),
+      settings.fusion_threshold, settings.suspect_after_ms, settings.replicas);
 }
 
 // One overload a message: builds its table.
@@ -50,8 +50,11 @@ struct Encoder {
     const auto job = Text(builder, hello.job);
     const auto node_name = Text(builder, hello.node_name);
     const auto process_space = Text(builder, hello.process_space);
+    const auto machine = Text(builder, hello.machine);
+    const auto peer_host = Text(builder, hello.peers.host);
     return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
-                                  hello.spares, hello.returns, hello.pid, process_space);
+                                  hello.spares, hello.returns, hello.pid, process_space, machine,
+                                  peer_host, hello.peers.port);
   }
   auto operator()(const message::MemberLost& lost) {
     return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));

@@ -52,6 +52,10 @@ std::optional<SettingsDifference> Compare(const JobSettings& left, const JobSett
     return SettingsDifference{"PHALANX_SUSPECT_AFTER_MS", absl::StrCat(left.suspect_after_ms),
                               absl::StrCat(right.suspect_after_ms)};
   }
+  if (left.replicas != right.replicas) {
+    return SettingsDifference{"PHALANX_REPLICAS", absl::StrCat(left.replicas),
+                              absl::StrCat(right.replicas)};
+  }
   return std::nullopt;
 }
 

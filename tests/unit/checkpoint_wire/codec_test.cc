@@ -41,7 +41,14 @@ std::vector<Message> Samples() {
           Tier{{{kName, "a1b2c3", 4, 1700000000000}, {{110, 2}, "older", 4, 1}}, "no such folder"},
           Persist{kName, 4},
           ShardWritten{kName, 3, 4200, kDigest, 0xdeadbeef},
-          PersistFailed{kName, -1, "disk full"}};
+          PersistFailed{kName, -1, "disk full"},
+          PeerAddress{9, "::1", 4711},
+          Copy{kName, 2, 9, kDigest},
+          CopyEnded{kName, 2, 9, LoadResult::kCorrupt, 4096},
+          ReadPart{kName, 2, uint64_t{1} << 40, kMostPartBytes},
+          CheckShard{kName, 2},
+          ShardPart{kName, 2, 4096, 4099, 0xdeadbeef, std::string("\0\x01\xff", 3)},
+          NoShard{kName, 2}};
 }
 
 TEST(CheckpointWireTest, EveryKindSurvives) {

@@ -68,6 +68,7 @@ class CoreFixture : public ::testing::Test {
     hello.node_name = "host" + std::to_string(agent);
     hello.cores = cores;
     hello.spares = spares;
+    hello.machine = "one";  // so nobody copies anything
     Say(agent, hello);
   }
   static message::Join Join(int rank, int world_size, uint64_t incarnation) {

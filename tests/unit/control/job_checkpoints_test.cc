@@ -23,6 +23,14 @@ class JobCheckpointsTest : public testing::Test {
  protected:
   using Outputs = JobCheckpoints::Outputs;
 
+  static std::vector<JobCheckpoints::Agent> Agents(const std::vector<AgentId>& ids) {
+    std::vector<JobCheckpoints::Agent> agents;
+    for (const AgentId id : ids) {
+      agents.push_back({id, "node " + std::to_string(id), "", {"127.0.0.1", 1}});
+    }
+    return agents;
+  }
+
   Outputs Say(AgentId agent, const checkpoint::Message& message) {
     Outputs outputs;
     EXPECT_TRUE(checkpoints_.FromAgent(agent, checkpoint::Encode(message), &outputs).ok());
@@ -50,7 +58,7 @@ class JobCheckpointsTest : public testing::Test {
   Outputs BeginView(uint64_t epoch, std::vector<checkpoint::ShardItem> left,
                     std::vector<checkpoint::ShardItem> right) {
     const auto asks = Told<checkpoint::Ask>(
-        checkpoints_.BeginView(Epoch{epoch}, {kLeft, kRight}, {kLeft, kRight}));
+        checkpoints_.BeginView(Epoch{epoch}, Agents({kLeft, kRight}), {kLeft, kRight}, {1, false}));
     EXPECT_EQ(asks.size(), 2u);
     term_ = asks.at(0).second.term;
     EXPECT_EQ(term_.epoch, epoch);
@@ -173,7 +181,7 @@ TEST_F(JobCheckpointsTest, ACorruptCopyIsSaidAndNotTriedAgain) {
 
 TEST_F(JobCheckpointsTest, AnAgentWithoutRanksMayGoWhileTheOthersAreAsked) {
   constexpr AgentId kThird = 13;
-  checkpoints_.BeginView(Epoch{1}, {kLeft, kRight, kThird}, {kLeft, kRight});
+  checkpoints_.BeginView(Epoch{1}, Agents({kLeft, kRight, kThird}), {kLeft, kRight}, {1, false});
   const auto asks = Told<checkpoint::Ask>(checkpoints_.LoseAgent(kThird));
   ASSERT_EQ(asks.size(), 2u);
   Say(kLeft, checkpoint::Inventory{asks[0].second.term, 0, {}, {}});

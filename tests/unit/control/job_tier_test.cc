@@ -231,8 +231,8 @@ TEST(JobCheckpointsWithFilesTest, TheFirstViewBeginsWithWhatIsInFiles) {
     EXPECT_TRUE(checkpoints.FromAgent(agent, checkpoint::Encode(message), &outputs).ok());
     return outputs;
   };
-  const auto asks =
-      Told<checkpoint::Ask>(checkpoints.BeginView(Epoch{1}, {kLeft, kRight}, {kLeft, kRight}));
+  const auto asks = Told<checkpoint::Ask>(checkpoints.BeginView(
+      Epoch{1}, {{kLeft, "left", "one", {}}, {kRight, "right", "one", {}}}, {kLeft, kRight}, {}));
   say(kLeft, checkpoint::Inventory{asks.at(0).second.term, 0, {}, {}});
   EXPECT_THAT(Told<checkpoint::Fetch>(
                   say(kRight, checkpoint::Inventory{asks.at(0).second.term, 0, {}, {}})),

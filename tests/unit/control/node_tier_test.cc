@@ -103,7 +103,7 @@ class NodeTierTest : public testing::Test {
                 [&](absl::StatusOr<NodeTier::Loaded> loaded) { result = std::move(loaded); });
     AwaitUntil([&] { return result.has_value(); });
     if (!result->ok()) return result->status();
-    return std::string(static_cast<const char*>((**result).memory->data()), 8);
+    return std::string(reinterpret_cast<const char*>((**result).memory->data()), 8);
   }
 
   std::string folder_;

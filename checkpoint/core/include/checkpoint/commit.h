@@ -73,7 +73,8 @@ struct Committed {
 struct Free {
   VersionName name;
 };
-// `to` is to fetch the shard and hand it to its holder's core; `digest` is the record's.
+// `to` is to fetch the shard and hand it to its holder's core. The digest is the record's; of a
+// version in flight that of the first holder, the owner.
 struct CopyShard {
   VersionName name;
   int rank = 0;
@@ -108,6 +109,7 @@ class Commit {
   const RecordView& record() const { return record_; }  // as far as known to be durable
   bool asking() const { return asking_; }               // not all inventories are there
   bool saving() const { return !in_flight_.empty(); }   // a version is on its way
+  Orders orders() const { return CurrentOrders(); }     // the newest
 
  private:
   struct Shard {
@@ -135,6 +137,7 @@ class Commit {
   void GrantWaiting();
   void ConsiderHealth();
   void RepeatCopies();
+  void AskForCopies(const VersionName& name, int rank, const Shard& shard);
   bool IsComplete(const Shards& shards) const;
   Orders CurrentOrders() const;
   void Publish();

@@ -1,5 +1,5 @@
-// Messages about checkpoints as bytes; and those between a worker and its agent, which are no
-// matter of the cores.
+// Messages about checkpoints as bytes; and those between a worker and its agent and between two
+// agents, which are no matter of the cores.
 #ifndef PHALANX_CHECKPOINT_WIRE_CODEC_H_
 #define PHALANX_CHECKPOINT_WIRE_CODEC_H_
 
@@ -112,10 +112,61 @@ struct PersistFailed {
   std::string problem;
 };
 
+// The coordinator to an agent: where another one listens for agents. Before a Fetch or a Copy that
+// names it.
+struct PeerAddress {
+  AgentId agent = 0;
+  std::string host;  // at most kMostHostBytes
+  uint16_t port = 0;
+};
+// The coordinator to an agent: to hold a copy of this shard, which `from` has.
+struct Copy {
+  VersionName name;
+  int rank = 0;
+  AgentId from = 0;
+  Digest digest;
+};
+// The answer, before Stored if it went well.
+struct CopyEnded {
+  VersionName name;
+  int rank = 0;
+  AgentId from = 0;
+  LoadResult result = LoadResult::kLoaded;
+  uint64_t bytes = 0;  // that were copied
+};
+
+// An agent asks another one for a part of a shard: at most kMostPartBytes.
+struct ReadPart {
+  VersionName name;
+  int rank = 0;
+  uint64_t offset = 0;
+  uint32_t bytes = 0;
+};
+// The answer: as much as the shard has there.
+struct ShardPart {
+  VersionName name;
+  int rank = 0;
+  uint64_t offset = 0;
+  uint64_t total = 0;  // bytes of the shard
+  uint32_t crc = 0;    // Crc32c of `bytes`
+  std::string bytes;
+};
+// Or: it isn't there, or no longer.
+struct NoShard {
+  VersionName name;
+  int rank = 0;
+};
+// What was read doesn't have the shard's digest; the holder is to look at its copy.
+struct CheckShard {
+  VersionName name;
+  int rank = 0;
+};
+
 using Message =
     std::variant<Ask, Orders, Fetch, Restored, Inventory, Stored, CopyIsBad, Wants, FetchEnded,
                  OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load,
-                 DescribeState, AskTier, Tier, Persist, ShardWritten, PersistFailed>;
+                 DescribeState, AskTier, Tier, Persist, ShardWritten, PersistFailed, PeerAddress,
+                 Copy, CopyEnded, ReadPart, CheckShard, ShardPart, NoShard>;
 
 // Bounds that the decoder holds.
 inline constexpr int kMaxRank = 65535;
@@ -123,6 +174,8 @@ inline constexpr size_t kMostVersions = 64;
 inline constexpr uint32_t kMostRooms = 64;
 inline constexpr size_t kMaxNameBytes = 4096;     // of a region or a job
 inline constexpr size_t kMaxProblemBytes = 8192;  // longer ones are cut by the encoder
+inline constexpr size_t kMostHostBytes = 255;
+inline constexpr uint32_t kMostPartBytes = uint32_t{512} << 10;
 
 // The name of the agent that speaks isn't sent: whoever gets a message knows from whom.
 std::string Encode(const Message& message);

@@ -65,6 +65,10 @@ struct AgentOptions {
 
   int spares = 0;  // processes that the owner starts to wait for a rank to be lost
 
+  // Equal for agents that fall together, so that they don't hold copies for each other: see
+  // MachineId(). Empty: this one falls alone.
+  std::string machine;
+
   // True when the owner starts the workers and calls WorkerExited(): a worker's closed connection
   // is then reported only after a moment (100 ms) in which the owner may say how it ended.
   bool supervised = false;
@@ -103,8 +107,8 @@ class Agent {
   // for frozen. Any thread.
   virtual void SetPaused(bool paused) = 0;
 
-  // Sends what is still to be sent until `deadline`, closes all connections and joins the thread. In
-  // a job that keeps its checkpoints in files and has ended well: once the last one is written.
+  // Sends what is still to be sent until `deadline`, closes all connections and joins the thread.
+  // In a job that keeps its checkpoints in files and has ended well: once the last one is written.
   // Workers that are still connected see the agent go. Idempotent. Not from an event.
   virtual void Stop(Deadline deadline) = 0;
 };

@@ -1,4 +1,4 @@
-// One authenticated connection between an agent and the coordinator, carrying messages.
+// One authenticated connection between two processes of the control plane, carrying messages.
 #ifndef PHALANX_CONTROL_CHANNEL_CHANNEL_H_
 #define PHALANX_CONTROL_CHANNEL_CHANNEL_H_
 
@@ -51,7 +51,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void Close(const absl::Status& status);
 
   bool open() const { return open_; }
-  std::string peer() const { return peer_; }  // "127.0.0.1:4711", for log lines
+  size_t queued_bytes() const { return queued_bytes_; }     // that the socket hasn't taken yet
+  std::string own_address() const { return own_address_; }  // "127.0.0.1"; empty if it is gone
+  std::string peer() const { return peer_; }                // "127.0.0.1:4711", for log lines
 
  private:
   void OnHandshake(const asio::error_code& error);
@@ -68,7 +70,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   FrameReader reader_{0};
   std::array<char, 16384> buffer_{};
   std::deque<std::string> outgoing_;
+  size_t queued_bytes_ = 0;
   std::string peer_;
+  std::string own_address_;
   bool open_ = false;
   bool writing_ = false;
   bool finishing_ = false;

@@ -21,8 +21,11 @@ struct CheckpointOutputs {
   std::vector<std::string> lines;                   // for the log
   std::optional<checkpoint::VersionName> restored;  // all ranks have it
   uint64_t bytes_restored = 0;                      // over all ranks
-  absl::Status lost;                                // not OK: nothing is left to go on from
-  bool writes = false;                              // record() is to be made durable
+  // Said once after a loss: every shard of the committed version has so many copies again.
+  std::optional<int> healthy_copies;
+  uint64_t bytes_copied = 0;  // to get there
+  absl::Status lost;          // not OK: nothing is left to go on from
+  bool writes = false;        // record() is to be made durable
 };
 
 }  // namespace phalanx::control

@@ -115,6 +115,8 @@ class CoordinatorCore {
     std::string node_name;
     int cores = 0;
     int spares_to_come = 0;  // that were announced
+    std::string machine;     // see AgentHello
+    Endpoint peers;
   };
   struct MemberRecord {
     message::Member member;
@@ -226,6 +228,7 @@ class CoordinatorCore {
   JobRecord CurrentRecord() const;
   void WriteFirst(Afterwards afterwards) { afterwards_.push_back(afterwards); }
   void Perform(Afterwards afterwards);
+  void RepeatCopies();
   void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
@@ -251,8 +254,10 @@ class CoordinatorCore {
   std::vector<MemberRecord> vacant_;          // the lost for whom a spare is still to come
   bool all_finished_ = false;                 // of this view
   Clock::time_point all_left_at_;
-  Clock::time_point revoked_at_;           // the last view that was
-  Clock::time_point returned_at_;          // when all had come back from it
+  Clock::time_point revoked_at_;      // the last view that was
+  Clock::time_point returned_at_;     // when all had come back from it
+  Clock::time_point copies_lost_at_;  // with an agent or a view
+  Clock::time_point copies_repeated_;
   std::map<int, AgentId> agent_of_node_;   // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;  // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,12 +16,20 @@
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
 #include "checkpoint/commit.h"
+#include "checkpoint/placement.h"
 #include "checkpoint/restore.h"
 #include "checkpoint_wire/codec.h"
 #include "control_coordinator/checkpoint_outputs.h"
 #include "control_coordinator/job_tier.h"
+#include "control_protocol/endpoint.h"
+#include "control_protocol/job_settings.h"
 
 namespace phalanx::control {
+
+struct ReplicaSettings {
+  int wanted = kDefaultReplicas;  // copies of each shard, the owner's included
+  bool is_asked = false;          // by the user: fewer are said even where more never were possible
+};
 
 // Lives as long as its coordinator: what is committed outlives views.
 class JobCheckpoints {
@@ -27,19 +37,29 @@ class JobCheckpoints {
   using ToAgent = CheckpointOutputs::ToAgent;
   using Outputs = CheckpointOutputs;
 
+  struct Agent {
+    checkpoint::AgentId id = 0;
+    std::string name;     // for the log: "node 0 'alpha'"
+    std::string machine;  // equal for those that fall together; empty: it falls alone
+    Endpoint peers;       // where it listens for the others
+  };
+
   // Goes on from what the job's record says.
   explicit JobCheckpoints(checkpoint::RecordView record = {}, PersistSettings persist = {})
       : record_(std::move(record)), tier_(std::move(persist)) {}
 
   // `agents`: all that are there. `owners`: each rank's, one of them. Asks all agents what they
-  // hold; then every rank is told what to restore.
-  Outputs BeginView(Epoch epoch, std::vector<checkpoint::AgentId> agents,
-                    std::vector<checkpoint::AgentId> owners);
+  // hold; then every rank is told what to restore, and missing copies are made again.
+  Outputs BeginView(Epoch epoch, std::vector<Agent> agents, std::vector<checkpoint::AgentId> owners,
+                    const ReplicaSettings& replicas);
   // The view is revoked: what was not committed is given up. Until the next view begins there are
   // no outputs.
   void EndView();
   // An agent without ranks is gone.
   Outputs LoseAgent(checkpoint::AgentId agent);
+
+  // Repeats what has failed; call it about once a second.
+  Outputs Again();
 
   // INVALID_ARGUMENT: nothing was done, and the agent must not be listened to any more.
   absl::Status FromAgent(checkpoint::AgentId agent, absl::string_view payload, Outputs* outputs);
@@ -67,17 +87,36 @@ class JobCheckpoints {
   void BeginRestoreIfReady(Outputs* outputs);
   bool ForTier(checkpoint::AgentId agent, const checkpoint::Message& message, Outputs* outputs);
   void OnFetchEnded(const checkpoint::FetchEnded& ended, Outputs* outputs);
+  void OnCopyEnded(checkpoint::AgentId to, const checkpoint::CopyEnded& ended, Outputs* outputs);
+  // Tells `to` first where the one is from whom it is to read.
+  void SendWithAddress(checkpoint::AgentId to, checkpoint::AgentId from,
+                       const checkpoint::Message& message, Outputs* outputs) const;
+  void SayCorrupt(const checkpoint::VersionName& name, int rank, checkpoint::AgentId holder,
+                  Outputs* outputs);
+  void SayIfDegraded(const checkpoint::Placement& placement, Outputs* outputs);
+  std::vector<checkpoint::AgentId> Ids() const;
+  const Agent* Find(checkpoint::AgentId id) const;
+  std::string NameOf(checkpoint::AgentId id) const;
 
   checkpoint::RecordView record_;                  // that is durable
   std::optional<checkpoint::RecordView> writing_;  // and what is to be
   JobTier tier_;
-  std::vector<checkpoint::AgentId> agents_;
+  ReplicaSettings replicas_;
+  std::vector<Agent> agents_;
   std::vector<checkpoint::AgentId> owners_;
   std::vector<checkpoint::Inventory> inventories_;
   std::unique_ptr<checkpoint::Commit> commit_;    // null: no view
   std::unique_ptr<checkpoint::Restore> restore_;  // null: not all is known yet
   bool restored_ = false;                         // in this view
   uint64_t bytes_restored_ = 0;
+  int copies_ = 1;                  // of each shard, as placed
+  int most_copies_ = 1;             // that were ever possible
+  std::optional<int> told_copies_;  // that it is degraded to so many
+  bool was_lost_ = false;           // somebody, so that copies may be missing
+  std::string lost_;                // the last lost shard
+  uint64_t bytes_copied_ = 0;
+  bool failed_ = false;  // a copy, which is to be tried again
+  std::set<std::tuple<checkpoint::VersionName, int, checkpoint::AgentId>> corrupt_;
 };
 
 }  // namespace phalanx::control

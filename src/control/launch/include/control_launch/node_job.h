@@ -27,6 +27,7 @@ struct NodeAssignment {
   Endpoint coordinator;  // where it listens
   int node = 0;
   std::string node_name;
+  std::string machine;  // see AgentOptions; empty: MachineId() there
 
   int world_size = 1;
   int first_rank = 0;  // this node's ranks are consecutive from here

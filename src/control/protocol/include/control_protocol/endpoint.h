@@ -1,4 +1,4 @@
-// Where a coordinator listens.
+// Where a coordinator or an agent listens.
 #ifndef PHALANX_CONTROL_PROTOCOL_ENDPOINT_H_
 #define PHALANX_CONTROL_PROTOCOL_ENDPOINT_H_
 
@@ -13,6 +13,7 @@ namespace phalanx::control {
 struct Endpoint {
   std::string host;  // a name or an address, IPv6 without brackets
   uint16_t port = 0;
+  bool operator==(const Endpoint&) const = default;
 };
 
 // "host:port", "[::1]:port". INVALID_ARGUMENT says what is wrong with the text.

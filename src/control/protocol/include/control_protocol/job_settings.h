@@ -34,6 +34,9 @@ inline constexpr uint32_t kMaxStallTimeoutMs = 1'000'000'000;
 inline constexpr uint32_t kDefaultSuspectAfterMs = 700;
 inline constexpr uint32_t kMinSuspectAfterMs = 300;
 inline constexpr uint32_t kMaxSuspectAfterMs = 1'000'000'000;
+// Of PHALANX_REPLICAS.
+inline constexpr int kDefaultReplicas = 2;
+inline constexpr int kMaxReplicas = 16;
 
 struct JobSettings {
   OrderingMode ordering = OrderingMode::kOff;
@@ -42,6 +45,7 @@ struct JobSettings {
   StallAction stall_action = StallAction::kAbort;
   uint64_t fusion_threshold = 0;  // PHALANX_FUSION_THRESHOLD, bytes
   uint32_t suspect_after_ms = kDefaultSuspectAfterMs;
+  int replicas = 0;  // copies of each rank's state; 0: kDefaultReplicas
 
   bool operator==(const JobSettings&) const = default;
 

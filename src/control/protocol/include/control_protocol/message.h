@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
+#include "control_protocol/endpoint.h"
 #include "control_protocol/frame.h"
 #include "control_protocol/job_settings.h"
 
@@ -70,6 +71,8 @@ struct AgentHello {
   bool returns = false;       // was there when the coordinator was lost
   int pid = 0;                // of the agent
   std::string process_space;  // in which `pid` counts; see ProcessSpace()
+  std::string machine;        // equal for agents that fall together; empty: it falls alone
+  Endpoint peers;             // where it listens for other agents; port 0: nowhere
   bool operator==(const AgentHello&) const = default;
 };
 

@@ -1,0 +1,101 @@
+#include "peer_links.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "control_process/listen.h"
+
+namespace phalanx::control {
+
+PeerLinks::PeerLinks(asio::io_context& agent, const Settings& settings, Handlers handlers,
+                     Logger logger)
+    : agent_(agent),
+      most_at_once_(settings.most_at_once),
+      handlers_(std::move(handlers)),
+      logger_(std::move(logger)),
+      guard_(context_.get_executor()) {}
+
+absl::StatusOr<std::unique_ptr<PeerLinks>> PeerLinks::Create(asio::io_context& context,
+                                                             const Settings& settings,
+                                                             Handlers handlers, Logger logger) {
+  auto links = std::unique_ptr<PeerLinks>(
+      new PeerLinks(context, settings, std::move(handlers), std::move(logger)));
+  PHX_ASSIGN_OR_RETURN(links->server_tls_,
+                       TlsContext::Make(TlsContext::Side::kServer, settings.job, settings.key));
+  PHX_ASSIGN_OR_RETURN(links->client_tls_,
+                       TlsContext::Make(TlsContext::Side::kClient, settings.job, settings.key));
+  PeerLinks* const self = links.get();
+  const auto doubt = [self](const ShardKey& key) {
+    asio::post(self->agent_, [self, key] { self->handlers_.doubt(key); });
+  };
+  links->server_ = std::make_unique<PeerServer>(links->context_, links->server_tls_.get(),
+                                                &links->shelf_, doubt, links->logger_);
+  links->thread_ = std::thread([self] { self->context_.run(); });
+  return links;
+}
+
+PeerLinks::~PeerLinks() {
+  context_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::StatusOr<Endpoint> PeerLinks::Listen(const std::string& address) {
+  PHX_ASSIGN_OR_RETURN(Listener listener, control::Listen({address, 0}));
+  Endpoint endpoint = listener.endpoint;
+  asio::post(context_, [this, shared = std::make_shared<Listener>(std::move(listener))] {
+    server_->Start(std::move(*shared));
+  });
+  return endpoint;
+}
+
+void PeerLinks::Pull(const ShardKey& key, const Endpoint& from, const checkpoint::Digest& digest,
+                     bool urgent, Done done) {
+  asio::post(context_, [this, waiting = Waiting{key, from, digest, urgent, std::move(done)}] {
+    Enqueue(waiting);
+  });
+}
+
+void PeerLinks::Hurry(const ShardKey& key) {
+  asio::post(context_, [this, key] {
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Waiting& waiting) { return waiting.key == key; });
+    if (found == waiting_.end() || found->urgent) return;
+    Waiting waiting = std::move(*found);
+    waiting_.erase(found);
+    waiting.urgent = true;
+    Enqueue(std::move(waiting));
+  });
+}
+
+void PeerLinks::Enqueue(Waiting waiting) {
+  const auto place = waiting.urgent
+                         ? std::find_if(waiting_.begin(), waiting_.end(),
+                                        [](const Waiting& other) { return !other.urgent; })
+                         : waiting_.end();
+  waiting_.insert(place, std::move(waiting));
+  StartSome();
+}
+
+void PeerLinks::StartSome() {
+  while (active_ < most_at_once_ && !waiting_.empty()) {
+    const Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++active_;
+    std::shared_ptr<PeerClient>& client = clients_[ToString(next.from)];
+    if (client == nullptr) {
+      client =
+          std::make_shared<PeerClient>(context_, next.from, client_tls_.get(), memory_, logger_);
+    }
+    client->Pull(next.key, next.digest, [this, done = next.done](PullEnd end) {
+      asio::post(agent_, [done, end = std::move(end)] { done(end); });
+      asio::post(context_, [this] {
+        --active_;
+        StartSome();
+      });
+    });
+  }
+}
+
+}  // namespace phalanx::control
