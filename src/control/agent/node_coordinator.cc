@@ -77,6 +77,7 @@ void Node::OnCommunicatorIds(const message::CommunicatorIds& ids) {
 void Node::OnView(const message::View& view) {
   if (phase_ != Phase::kJoining) return;
   phase_ = Phase::kRunning;
+  events_->OnViewBegan();
   epoch_ = view.epoch;
   all_finished_ = false;
   said_.clear();

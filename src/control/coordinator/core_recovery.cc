@@ -135,11 +135,14 @@ void CoordinatorCore::FailRecovery(const absl::Status& reason) {
 }
 
 void CoordinatorCore::BeginCheckpoints() {
-  std::vector<JobCheckpoints::Agent> agents;
+  // By node and not as they came, so that another coordinator places the copies where they are.
+  std::map<int, JobCheckpoints::Agent> by_node;
   for (const auto& [id, record] : agents_) {
-    agents.push_back({static_cast<checkpoint::AgentId>(id.value), DescribeNode(id), record.machine,
-                      record.peers});
+    by_node[record.node] = {static_cast<checkpoint::AgentId>(id.value), DescribeNode(id),
+                            record.machine, record.peers};
   }
+  std::vector<JobCheckpoints::Agent> agents;
+  for (auto& [node, agent] : by_node) agents.push_back(std::move(agent));
   std::vector<checkpoint::AgentId> owners(static_cast<size_t>(world_size_));
   for (const auto& [incarnation, record] : members_) {
     owners[static_cast<size_t>(record.member.rank)] =

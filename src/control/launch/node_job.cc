@@ -86,13 +86,16 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     loop_.stop();
   }
 
-  // These four come on the agent's thread.
+  // These five come on the agent's thread.
+  void OnViewBegan() override {
+    asio::post(loop_, [this] { has_begun_ = true; });
+  }
   void OnRevoked(const absl::Status& reason) override {
     asio::post(loop_, [this, reason] { HandleLoss(reason); });
   }
   void OnJobOver(const absl::Status& status) override {
     if (status.ok()) {
-      asio::post(loop_, [this] { supervisor_->OnFailuresSettled(); });
+      asio::post(loop_, [this] { supervisor_->OnJobEnded(); });
     } else {
       asio::post(loop_, [this, status] { HandleLoss(status); });
     }
@@ -113,6 +116,7 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<Agent> agent_;
   std::map<pid_t, int> rank_of_ended_;
+  bool has_begun_ = false;
   int exit_code_ = kExitFailure;
 };
 
@@ -124,6 +128,7 @@ absl::Status NodeJob::RunWorkers() {
   options.grace = assignment_.grace;
   options.hearing = kHearing;
   options.replaces = assignment_.replaces;
+  options.stays = true;  // its agent has copies of what others need
   options.logger = logger_;
   options.keeper = keeper_.get();
   JobCoordinator* const coordinator = surroundings_.coordinator;
@@ -170,6 +175,10 @@ void NodeJob::FollowOrders() {
     if (signal == SIGCONT) agent_->SetPaused(false);
   };
   handlers.on_failure_elsewhere = [this] { supervisor_->OnFailureElsewhere(); };
+  // Once there was a view, the control plane knows whether the job can do without it.
+  handlers.on_node_lost = [this] {
+    if (!has_begun_) supervisor_->OnFailureElsewhere();
+  };
   handlers.on_end = [this] {
     logger_.Error(
         absl::StrCat(assignment_.node_name, ": the launcher is gone; killing its workers here"));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "asio/io_context.hpp"
+#include "asio/post.hpp"
 #include "base/logger.h"
 #include "base/status_macros.h"
 #include "control_launch/assignment_text.h"
@@ -54,10 +55,8 @@ class NodesJob : private SupervisorEvents {
   absl::StatusOr<SpawnRequest> AgentCommandOn(const std::string& host) const;
   absl::StatusOr<std::vector<SupervisedWorker>> MakeAgents() const;
 
-  // Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
-  void OnWorkerEnded(int, pid_t, int wait_status) override {
-    if (!ProcessEnd::From(wait_status).Succeeded()) supervisor_->Tell(kFailureElsewhere);
-  }
+  void OnWorkerEnded(int node, pid_t pid, int wait_status) override;
+  bool IsLoss(int node, const ProcessEnd& end) const;
   void OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int others) override;
   void OnEnded(int exit_code) override {
     exit_code_ = exit_code;
@@ -86,6 +85,7 @@ absl::Status NodesJob::RunAgents() {
   options.grace = 2 * common_.grace + kMargin;
   options.hearing = options.grace;
   options.lost_exit_code = kExitLostElsewhere;
+  options.replaces = common_.spares > 0;
   options.logger = logger_;
   options.keeper = keeper_.get();
   options.bystanders.insert(coordinator_->pid());
@@ -156,6 +156,31 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
     assignment.first_rank += host.slots;
   }
   return agents;
+}
+
+// The node, not the job on it.
+bool NodesJob::IsLoss(int node, const ProcessEnd& end) const {
+  const std::string& host = options_.hosts[static_cast<size_t>(node)].host;
+  return end.by_signal || (end.value == kRemoteShellFailed && !IsThisMachine(host, host_name_));
+}
+
+// Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
+void NodesJob::OnWorkerEnded(int node, pid_t pid, int wait_status) {
+  const ProcessEnd end = ProcessEnd::From(wait_status);
+  const bool replaces = common_.spares > 0 && !supervisor_->ending();
+  if (end.Succeeded()) {
+    // The job has come to a good end there, so it has done so without those that were lost.
+    if (replaces) supervisor_->OnJobEnded();
+  } else if (replaces && IsLoss(node, end)) {
+    logger_.Warning(absl::StrCat("node ", node, " (",
+                                 options_.hosts[static_cast<size_t>(node)].host,
+                                 ") was lost: its agent (pid ", pid, ") ", end.Describe()));
+    supervisor_->Tell(kNodeLost);
+  } else {
+    supervisor_->Tell(kFailureElsewhere);
+    // Its agent knows that nobody takes the place of who failed there.
+    if (replaces) asio::post(loop_, [this] { supervisor_->OnNotReplaced(); });
+  }
 }
 
 // An agent that exits with a code of its own has said why.

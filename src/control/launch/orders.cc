@@ -32,6 +32,7 @@ void Orders::HandleLines() {
     const std::string line = text_.substr(0, end);
     text_.erase(0, end + 1);
     if (line == kFailureElsewhere) handlers_.on_failure_elsewhere();
+    if (line == kNodeLost) handlers_.on_node_lost();
     absl::string_view word = line;
     int signal = 0;
     const bool known = absl::ConsumePrefix(&word, "signal ") && absl::SimpleAtoi(word, &signal) &&

@@ -14,9 +14,13 @@ namespace phalanx::control {
 // The line by which a launcher says that another node has failed.
 inline constexpr char kFailureElsewhere[] = "failure elsewhere";
 
+// And that one was lost whose ranks may be replaced.
+inline constexpr char kNodeLost[] = "node lost";
+
 struct OrderHandlers {
   std::function<void(int)> on_signal;          // `signal N`
   std::function<void()> on_failure_elsewhere;  // kFailureElsewhere
+  std::function<void()> on_node_lost;          // kNodeLost
   std::function<void()> on_end;                // the launcher's end has closed
 };
 

@@ -44,6 +44,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void OnLost() override;
   void OnNotReplaced() override;
   void OnFailuresSettled() override { ending_.OnFailuresSettled(); }
+  void OnJobEnded() override;
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
@@ -129,6 +130,7 @@ void SupervisorImpl::AwaitOrphans() {
 void SupervisorImpl::HandleSignal(int signal) {
   if (finished_) return;
   if (EndsJob(signal) && group_.alive() == 0) {
+    if (ending_.awaits_others()) ending_.OnEndSignal(signal, Clock::now());
     // Only output that nobody takes keeps us.
     sinks_.output->Abandon();
     sinks_.error->Abandon();
@@ -146,21 +148,30 @@ void SupervisorImpl::HandleSignal(int signal) {
 void SupervisorImpl::OnLost() {
   ending_.OnLost(Clock::now());
   Obey();
+  CheckEnded();
 }
 
 void SupervisorImpl::OnNotReplaced() {
   ending_.OnNotReplaced(Clock::now());
   Obey();
+  CheckEnded();
 }
 
 void SupervisorImpl::OnFailureElsewhere() {
   ending_.OnFailureElsewhere(Clock::now());
   Obey();
+  CheckEnded();
+}
+
+void SupervisorImpl::OnJobEnded() {
+  ending_.OnJobEnded();
+  CheckEnded();
 }
 
 void SupervisorImpl::OnAbandoned() {
   ending_.OnAbandoned();
   Obey();
+  CheckEnded();
 }
 
 void SupervisorImpl::OnWorkerEnded(int rank, pid_t pid, int wait_status) {
@@ -195,6 +206,7 @@ void SupervisorImpl::Obey() {
 
 void SupervisorImpl::CheckEnded() {
   if (finished_ || !started_ || group_.alive() > 0) return;
+  if (options_.stays && ending_.awaits_others()) return;
   if (!swept_) {
     swept_ = true;
     const int left = KillStrays(Ours(), Deadline::After(kStrayDeadline));

@@ -33,6 +33,9 @@ class AgentEvents {
   // lost. The workers of this node are told next. At most once, before OnJobOver().
   virtual void OnRevoked(const absl::Status& reason) = 0;
 
+  // The job's ranks have all joined: the first view begins, or another one.
+  virtual void OnViewBegan() {}
+
   // A member was lost, and what it takes to go on in another view is there: whoever is lost so far
   // is being replaced.
   virtual void OnRecovering() {}

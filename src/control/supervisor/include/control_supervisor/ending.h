@@ -39,8 +39,16 @@ class Ending {
   bool OnWorkerEnded(const ProcessEnd& end, TimePoint now);
   // A worker that failed is not being replaced.
   void OnNotReplaced(TimePoint now);
-  // What has failed so far is being replaced, or every rank has come to a good end without it.
-  void OnFailuresSettled() { unsettled_.reset(); }
+  // What has failed so far is being replaced.
+  void OnFailuresSettled() {
+    unsettled_.reset();
+    replaced_ = true;
+  }
+  // Every rank of the job has come to a good end, without those that have failed so far.
+  void OnJobEnded() {
+    unsettled_.reset();
+    job_ended_ = true;
+  }
   // SIGINT, SIGTERM, SIGHUP or SIGQUIT came to us: the job is asked to end.
   void OnEndSignal(int signal, TimePoint now);
   // The workers have been told that the job is lost, whether by one of ours or elsewhere.
@@ -54,6 +62,11 @@ class Ending {
   Orders Take();
 
   bool ending() const { return state_ != State::kRunning; }
+  // Where the control plane replaces workers: some have failed here, and whether the job comes to a
+  // good end without them isn't known yet.
+  bool awaits_others() const {
+    return replaces_ && state_ == State::kRunning && !job_ended_ && (unsettled_ || replaced_);
+  }
   // The job was lost elsewhere before a worker of ours failed.
   bool lost_elsewhere() const { return lost_; }
   // The code of the first worker that failed on its own; else 128 + the signal that ended us if
@@ -78,6 +91,8 @@ class Ending {
   std::optional<ProcessEnd> unsettled_;  // the last failure of which it isn't known what it means
   TimePoint failed_at_;
   int end_signal_ = 0;
+  bool replaced_ = false;
+  bool job_ended_ = false;
   bool killed_for_signal_ = false;
   bool lost_ = false;
   bool ended_for_others_ = false;  // a worker exited with lost_exit_code_

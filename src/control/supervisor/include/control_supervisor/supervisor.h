@@ -36,6 +36,7 @@ struct SupervisorOptions {
   Clock::duration hearing = Clock::duration::zero();
   int lost_exit_code = -1;
   bool replaces = false;
+  bool stays = false;  // while Ending::awaits_others(), even if no worker is left
   Logger logger;
   Keeper* keeper = nullptr;    // borrowed; may be null
   std::set<pid_t> bystanders;  // children of this process that are not to be touched
@@ -78,6 +79,7 @@ class Supervisor {
   virtual void OnLost() = 0;
   virtual void OnNotReplaced() = 0;
   virtual void OnFailuresSettled() = 0;
+  virtual void OnJobEnded() = 0;
   // A worker failed on another node; ours may have been told, or not.
   virtual void OnFailureElsewhere() = 0;
   // Writes `line` to the standard input of every worker that has a pipe there.
