@@ -227,17 +227,31 @@ absl::StatusOr<std::string> ReadText(const std::string& option, const std::strin
   return absl::NotFoundError(absl::StrCat(option, ": can't read '", path, "'"));
 }
 
-// Of what the grammar knows, this is what processes suffer so far.
-absl::Status CheckSupported(const faults::Fault& fault, int ranks) {
+bool RankSuffers(const faults::Fault& fault) {
   const bool is_known =
       fault.action == faults::Action::kKill || fault.action == faults::Action::kStop ||
       fault.action == faults::Action::kExit || fault.action == faults::Action::kSegfault;
-  if (!is_known || fault.target.kind != faults::Target::Kind::kRank ||
-      fault.when.kind != faults::When::Kind::kStep) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the fault '", faults::ToText(fault),
-        "': not there yet; ranks can be killed, stopped, exit and segfault at=step:N"));
+  return is_known && fault.target.kind == faults::Target::Kind::kRank &&
+         fault.when.kind == faults::When::Kind::kStep;
+}
+
+bool CoordinatorSuffers(const faults::Fault& fault) {
+  const bool at_point =
+      fault.when.kind == faults::When::Kind::kPoint && fault.when.point != faults::Point::kPrepared;
+  return fault.action == faults::Action::kKill &&
+         (at_point || fault.when.kind == faults::When::Kind::kTime);
+}
+
+// Of what the grammar knows, this is what processes suffer so far.
+absl::Status CheckSupported(const faults::Fault& fault, int ranks) {
+  if (fault.target.kind == faults::Target::Kind::kCoordinator ? !CoordinatorSuffers(fault)
+                                                              : !RankSuffers(fault)) {
+    return absl::UnimplementedError(
+        absl::StrCat("the fault '", faults::ToText(fault),
+                     "': not there yet; ranks can be killed, stopped, exit and segfault "
+                     "at=step:N, and the coordinator be killed at=time:T or at=point:NAME"));
   }
+  if (fault.target.kind == faults::Target::Kind::kCoordinator) return absl::OkStatus();
   if (ranks == 0 || fault.target.number < ranks) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the fault '", faults::ToText(fault), "': there are only ", ranks, " ranks"));

@@ -32,7 +32,7 @@ ROOMS = {
     "src/engine/runner": {"runner", "plan", "device", "spi"},
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
-    "src/control": {"control_*", "membership", "ordering", "ordering_json", "ordering_wire",
+    "src/control": {"control_*", "faults", "membership", "ordering", "ordering_json", "ordering_wire",
                     "checkpoint", "checkpoint_digest", "checkpoint_files", "checkpoint_wire"},
     "checkpoint": {"checkpoint"},
     "checkpoint/wire": {"checkpoint", "checkpoint_wire"},

@@ -24,7 +24,8 @@ NodeCheckpoints::Handlers Node::CheckpointHandlers() {
 void Node::OnWorkerCheckpoint(uint64_t id, const message::Checkpoint& message) {
   const Worker& worker = workers_.at(id);
   // What comes after the end of its view is of no use to anybody.
-  if (phase_ == Phase::kOver || worker.state == State::kReturning ||
+  const bool was_member = worker.state == State::kNone && worker.rank >= 0;
+  if (phase_ == Phase::kOver || was_member || worker.state == State::kReturning ||
       worker.state == State::kJoining) {
     return;
   }

@@ -23,7 +23,7 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
       Arguments::Parse(
           words,
           {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd", "--join-timeout-ms",
-           "--report", "--persist", "--persist-every", "--persist-keep", "--die-with"},
+           "--report", "--faults", "--persist", "--persist-every", "--persist-keep", "--die-with"},
           {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
@@ -45,6 +45,10 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   if (!options.report_file.empty()) {
     std::error_code ignored;  // before Detach() leaves the folder
     options.report_file = std::filesystem::absolute(options.report_file, ignored).string();
+  }
+  if (arguments.Has("--faults")) {
+    PHX_ASSIGN_OR_RETURN(const std::string text, arguments.Text("--faults"));
+    PHX_ASSIGN_OR_RETURN(options.faults, faults::ParseFaults(text));
   }
   if (arguments.Has("--persist")) {
     PHX_ASSIGN_OR_RETURN(options.persist.folder, arguments.Text("--persist"));

@@ -11,9 +11,11 @@ namespace phalanx::control {
 CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, Clock::time_point now)
     : settings_(std::move(settings)),
       now_(now),
+      begun_at_(now),
       join_deadline_(now + settings_.join_timeout),
       checkpoints_({}, settings_.persist) {
   if (settings_.record.has_value()) Resume(*settings_.record);
+  faults_ = faults::FaultPlan(settings_.faults, performed_faults_);
 }
 
 std::vector<CoordinatorOutput> CoordinatorCore::Step(const CoordinatorInput& input,
@@ -133,6 +135,7 @@ void CoordinatorCore::Handle(const Tick& /*tick*/) {
   Broadcast(message::Heartbeat{});
   CheckAgents();
   AnswerQuestions();
+  if (SuffersNow()) return;
   CheckAgentsReturned();
   if (phase_ == Phase::kRunning) RepeatCopies();
   EndIfStored();

@@ -14,7 +14,8 @@ constexpr Clock::duration kAgentsReturn = std::chrono::seconds(10);
 }  // namespace
 
 JobRecord CoordinatorCore::CurrentRecord() const {
-  JobRecord record{view_, checkpoints_.record(), all_finished_};
+  // What it doesn't live to write isn't written.
+  JobRecord record{view_, suffers_ ? checkpoints_.durable() : checkpoints_.record(), all_finished_};
   record.view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
   return record;
 }
@@ -25,15 +26,23 @@ void CoordinatorCore::Handle(const RecordWritten& /*written*/) {
 }
 
 void CoordinatorCore::Perform(Afterwards afterwards) {
+  if (suffers_ && afterwards != Afterwards::kSuffer) return;
   switch (afterwards) {
     case Afterwards::kNothing:
       return;
     case Afterwards::kAnnounceView:
-      return AnnounceView();
+      if (!SuffersAt(faults::Point::kProposed)) AnnounceView();
+      return;
     case Afterwards::kAnnounceFinished:
       return Broadcast(message::AllFinished{epoch_});
-    case Afterwards::kCheckpoint:
-      return PassOn(checkpoints_.RecordWritten());
+    case Afterwards::kCheckpoint: {
+      JobCheckpoints::Outputs outputs = checkpoints_.RecordWritten();
+      if (!SuffersAt(faults::Point::kCommitted)) PassOn(std::move(outputs));
+      return;
+    }
+    case Afterwards::kSuffer:
+      outputs_.push_back(KillCoordinator{});
+      return;
   }
 }
 

@@ -118,6 +118,7 @@ void CoordinatorCore::Revoke(const absl::Status& reason) {
   checkpoints_.EndView();
   for (auto& [incarnation, record] : members_) record.ready = false;
   Broadcast(message::Revoked{epoch_, reason, /*goes_on=*/true});
+  SuffersAt(faults::Point::kRevoked);
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
@@ -180,7 +181,11 @@ void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
     Send(AgentId{static_cast<uint64_t>(message.agent)},
          message::Checkpoint{std::move(message.payload), 0});
   }
-  if (outputs.writes) WriteFirst(Afterwards::kCheckpoint);
+  if (checkpoints_.newest() != checkpoint::kInitialVersion) {
+    if (outputs.restoring) SuffersAt(faults::Point::kRestoring);
+    if (outputs.restored.has_value()) SuffersAt(faults::Point::kRestored);
+  }
+  if (outputs.writes && !SuffersAt(faults::Point::kStored)) WriteFirst(Afterwards::kCheckpoint);
   if (outputs.healthy_copies.has_value()) {
     Log(LogSeverity::kWarning,
         absl::StrCat("healthy again: every shard has ", *outputs.healthy_copies, " copies, ",

@@ -132,6 +132,7 @@ void JobCheckpoints::BeginRestoreIfReady(Outputs* outputs) {
   if (commit_->asking() || restored_ || restore_ != nullptr || !tier_.known()) return;
   restore_ = std::make_unique<checkpoint::Restore>(checkpoint::RestoreSettings{}, record_, owners_,
                                                    inventories_, tier_.Versions());
+  outputs->restoring = true;
   Perform(restore_->Step(checkpoint::RestoreBegins{}), outputs);
 }
 

@@ -3,6 +3,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <utility>
@@ -60,6 +61,7 @@ class Server {
   void Perform(const LogLine& output);
   void Perform(const Concluded& output);
   void Perform(const WriteRecord& output);
+  void Perform(const KillCoordinator& output);
   void Perform(const JobOver& output);
 
   const CoordinatorOptions options_;
@@ -110,8 +112,8 @@ int Server::Run() {
 }
 
 CoordinatorSettings Server::CoreSettings() const {
-  CoordinatorSettings settings{options_.job, RandomNumber(), options_.join_timeout, std::nullopt,
-                               options_.persist};
+  CoordinatorSettings settings{options_.job, RandomNumber(),   options_.join_timeout,
+                               std::nullopt, options_.persist, options_.faults};
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;
@@ -253,6 +255,8 @@ void Server::Perform(const WriteRecord& output) {
   exit_code_ = kExitRecordLost;
   context_.stop();
 }
+
+void Server::Perform(const KillCoordinator& /*output*/) { ::raise(SIGKILL); }
 
 void Server::Perform(const JobOver& output) {
   over_ = true;

@@ -18,20 +18,23 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "control_launch/node_job.h"
 #include "control_process/spawn.h"
 #include "control_supervisor/process_end.h"
 
 namespace phalanx::control {
 
 absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
-    const std::string& host, const std::string& report_file, const PersistSettings& persist) {
+    const std::string& host, const std::string& report_file, const NodeAssignment& assignment) {
   constexpr size_t kSecretBytes = 32;
   CoordinatorProcessOptions options;
   options.program = ThisCommand();
   options.job = RandomJobId();
   options.secret = absl::BytesToHexString(RandomBytes(kSecretBytes));
   options.report_file = report_file;
-  options.persist = persist;
+  options.persist = assignment.persist;
+  const auto faults = assignment.variables.find("PHALANX_FAULTS");
+  if (faults != assignment.variables.end()) options.faults = faults->second;
   // Programs may compute for days before they join, or never join. Who doesn't come is known here
   // by its end; how long the others wait is up to the deadline that they join with.
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());

@@ -251,7 +251,7 @@ int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundin
 
 int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file) {
   absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator =
-      JobCoordinator::Start("127.0.0.1", report_file, assignment.persist);
+      JobCoordinator::Start("127.0.0.1", report_file, assignment);
   if (!coordinator.ok()) return Fail(coordinator.status());
   assignment.job = (*coordinator)->job();
   assignment.secret = (*coordinator)->secret();

@@ -44,6 +44,9 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
     arguments.insert(arguments.end(), {"--record-fd", absl::StrCat(options.record_fd)});
     kept.push_back(options.record_fd);
   }
+  if (!options.faults.empty()) {
+    arguments.insert(arguments.end(), {"--faults", options.faults});
+  }
   if (options.persist.is_on()) {
     arguments.insert(arguments.end(), {"--persist", options.persist.folder, "--persist-every",
                                        absl::StrCat(options.persist.every), "--persist-keep",

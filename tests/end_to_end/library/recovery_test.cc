@@ -137,6 +137,24 @@ TEST(Recovery, AProgramThatDoesNotUseRunEndsAsBefore) {
   EXPECT_EQ(run.AwaitExitCode(), 7) << run.error();
 }
 
+TEST(Recovery, TheCoordinatorDiesAtEveryPointOfSavingAndOfAViewsChange) {
+  for (const char* point :
+       {"stored", "committed", "revoked", "proposed", "restoring", "restored"}) {
+    Subprocess run(
+        Train(1, {"kill rank=2 at=step:120", std::string("kill coordinator at=point:") + point}));
+    ASSERT_EQ(run.AwaitExitCode(), 0) << point << "\n" << run.error();
+    ExpectUndisturbedWeights(run);
+    EXPECT_EQ(Count(run.error(), "starting it again"), 1) << point << "\n" << run.error();
+  }
+}
+
+TEST(Recovery, TheCoordinatorDiesAtATime) {
+  Subprocess run(Train(0, {"kill coordinator at=time:100ms", "kill coordinator at=time:150ms"}));
+  ASSERT_EQ(run.AwaitExitCode(), 0) << run.error();
+  ExpectUndisturbedWeights(run);
+  EXPECT_EQ(Count(run.error(), "starting it again"), 2) << run.error();
+}
+
 TEST(Recovery, WrongFaultsAreUsageErrors) {
   for (const char* fault : {"kill rank=2", "murder rank=2 at=step:1", "kill rank=4 at=step:1",
                             "stop node=0 at=step:1", "kill rank=2 at=time:1s"}) {

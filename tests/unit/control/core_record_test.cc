@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "checkpoint_wire/codec.h"
@@ -38,6 +40,39 @@ class CoreRecordTest : public CoreRecoveryFixture {
     hello.returns = true;
     Say(agent, hello, at);
   }
+  // All ranks of the first view come to step 5.
+  void BeginFirstVersion() {
+    const checkpoint::Term term{1, 1};
+    Save(1, checkpoint::Inventory{term, 0, {}, {}});
+    Save(2, checkpoint::Inventory{term, 0, {}, {}});
+    for (int rank = 0; rank < 4; ++rank) {
+      Save(rank % 2 == 0 ? 1 : 2,
+           checkpoint::FetchEnded{
+               rank, checkpoint::kInitialVersion, {}, checkpoint::LoadResult::kLoaded, 0});
+    }
+    Save(1, checkpoint::Wants{0, kName});
+  }
+  void StoreFirstVersion() {
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(Written(), nullptr);
+      Save(rank % 2 == 0 ? 1 : 2, checkpoint::Stored{0, {kName, rank, {1, 2}}});
+    }
+  }
+  void SaveFirstVersion() {
+    BeginFirstVersion();
+    StoreFirstVersion();
+  }
+  void Save(uint64_t agent, const checkpoint::Message& message) {
+    Say(agent, message::Checkpoint{checkpoint::Encode(message), 0});
+  }
+  int Killed() const {
+    return static_cast<int>(
+        std::count_if(outputs_.begin(), outputs_.end(), [](const CoordinatorOutput& output) {
+          return std::holds_alternative<KillCoordinator>(output);
+        }));
+  }
+
+  const checkpoint::VersionName kName{5, 1};
 };
 
 TEST_F(CoreRecordTest, NobodyHearsOfAViewBeforeItIsDurable) {
@@ -169,30 +204,50 @@ TEST_F(CoreRecordTest, AfterTheEndItOnlyWaitsForAllToLeave) {
 
 TEST_F(CoreRecordTest, ACommittedVersionIsDurableBeforeAnybodyFreesTheOneBefore) {
   RunWithSpares({});
-  const checkpoint::Term term{1, 1};
-  const auto say = [&](uint64_t agent, const checkpoint::Message& message) {
-    Say(agent, message::Checkpoint{checkpoint::Encode(message), 0});
-  };
-  say(1, checkpoint::Inventory{term, 0, {}, {}});
-  say(2, checkpoint::Inventory{term, 0, {}, {}});
-  for (int rank = 0; rank < 4; ++rank) {
-    say(rank % 2 == 0 ? 1 : 2,
-        checkpoint::FetchEnded{
-            rank, checkpoint::kInitialVersion, {}, checkpoint::LoadResult::kLoaded, 0});
-  }
-  const checkpoint::VersionName name{5, 1};
-  say(1, checkpoint::Wants{0, name});
+  BeginFirstVersion();
   writes_at_once_ = false;
-  for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(Written(), nullptr);
-    say(rank % 2 == 0 ? 1 : 2, checkpoint::Stored{0, {name, rank, {1, 2}}});
-  }
+  StoreFirstVersion();
   ASSERT_NE(Written(), nullptr);
   ASSERT_EQ(Written()->record.checkpoints.kept.size(), 1u);
-  EXPECT_EQ(Written()->record.checkpoints.kept[0].name, name);
+  EXPECT_EQ(Written()->record.checkpoints.kept[0].name, kName);
   EXPECT_THAT(Sent<message::Checkpoint>(), IsEmpty());
   Step(RecordWritten{});
   EXPECT_EQ(Sent<message::Checkpoint>().size(), 2u);
+}
+
+// The third of the job's faults; the others are other processes'.
+TEST_F(CoreRecordTest, AFaultOfItsOwnIsWrittenBeforeItDiesOfItAndTheCommitIsNot) {
+  CoordinatorSettings settings = SettingsOf(std::nullopt);
+  settings.faults = *faults::ParseFaults(
+      "kill rank=1 at=step:3;kill rank=2 at=point:stored;kill coordinator at=point:stored");
+  core_.emplace(settings, kStart);
+  RunWithSpares({});
+  SaveFirstVersion();
+  EXPECT_EQ(Killed(), 1);
+  EXPECT_THAT(record_->view.performed_faults, ElementsAre(2));
+  EXPECT_THAT(record_->checkpoints.kept, IsEmpty());
+  EXPECT_THAT(Sent<message::Checkpoint>(), IsEmpty());
+  settings.record = record_;
+  core_.emplace(settings, now_);
+  ComeBack(7, 0);
+  ComeBack(8, 1);
+  for (const uint64_t incarnation : {1u, 2u, 3u, 4u}) {
+    Say(incarnation % 2 == 1 ? 7 : 8, Back(incarnation));
+  }
+  EXPECT_EQ(ViewSentTo({7, 8}).performed_faults, (std::vector<uint32_t>{2}));
+  EXPECT_EQ(Killed(), 0);
+}
+
+TEST_F(CoreRecordTest, AFaultAtATimeWaitsForTheFirstView) {
+  CoordinatorSettings settings = SettingsOf(std::nullopt);
+  settings.faults = *faults::ParseFaults("kill coordinator at=time:2s");
+  core_.emplace(settings, kStart);
+  Step(Tick{}, seconds(3));
+  EXPECT_EQ(Killed(), 0);
+  RunWithSpares({});
+  Step(Tick{}, seconds(3));
+  EXPECT_EQ(Killed(), 1);
+  EXPECT_THAT(record_->view.performed_faults, ElementsAre(0));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct CheckpointOutputs {
   std::optional<int> healthy_copies;
   uint64_t bytes_copied = 0;  // to get there
   absl::Status lost;          // not OK: nothing is left to go on from
+  bool restoring = false;     // it is decided what all ranks load
   bool writes = false;        // record() is to be made durable
 };
 

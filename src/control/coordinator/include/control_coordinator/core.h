@@ -21,6 +21,8 @@
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
+#include "faults/fault.h"
+#include "faults/fault_plan.h"
 #include "membership/suspicion.h"
 
 namespace phalanx::control {
@@ -65,11 +67,12 @@ struct Concluded {  // beside the lines for the log
 struct WriteRecord {
   JobRecord record;
 };
+struct KillCoordinator {};  // a fault that it is to suffer: SIGKILL, at once
 struct JobOver {
   absl::Status status;
 };
-using CoordinatorOutput =
-    std::variant<SendToAgent, CloseAgent, LogLine, Concluded, WriteRecord, JobOver>;
+using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, WriteRecord,
+                                       KillCoordinator, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;
@@ -78,6 +81,7 @@ struct CoordinatorSettings {
   // What an earlier coordinator of the job has left; nullopt: the job is new.
   std::optional<JobRecord> record;
   PersistSettings persist;
+  std::vector<faults::Fault> faults;  // of the whole job
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -134,6 +138,7 @@ class CoordinatorCore {
     kAnnounceView,
     kAnnounceFinished,
     kCheckpoint,
+    kSuffer,
   };
   // Somebody who asked how the job is.
   struct Question {
@@ -229,6 +234,9 @@ class CoordinatorCore {
   void WriteFirst(Afterwards afterwards) { afterwards_.push_back(afterwards); }
   void Perform(Afterwards afterwards);
   void RepeatCopies();
+  bool SuffersAt(faults::Point point);
+  bool SuffersNow();
+  bool Suffers(const std::vector<faults::Due>& due);
   void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
@@ -238,6 +246,7 @@ class CoordinatorCore {
   const CoordinatorSettings settings_;
   Phase phase_ = Phase::kJoining;
   Clock::time_point now_;
+  const Clock::time_point begun_at_;
   Clock::time_point join_deadline_;
   std::optional<Clock::time_point> progress_told_;
   std::string progress_line_;
@@ -265,7 +274,9 @@ class CoordinatorCore {
   std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
   std::vector<Question> questions_;  // not answered yet
-  bool resumed_ = false;             // began with a record
+  faults::FaultPlan faults_;
+  bool suffers_ = false;  // dies as soon as that is in the record
+  bool resumed_ = false;  // began with a record
   Clock::time_point resumed_at_;
   bool writing_ = false;
   std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun

@@ -66,7 +66,9 @@ class JobCheckpoints {
 
   // What the job's record is to say of checkpoints.
   const checkpoint::RecordView& record() const { return writing_ ? *writing_ : record_; }
-  // It does. From `writes` until then nothing else is called.
+  // What it does say.
+  const checkpoint::RecordView& durable() const { return record_; }
+  // It says what it is to. From `writes` until then nothing else is called.
   Outputs RecordWritten();
 
   // The newest committed version; kInitialVersion before the first.

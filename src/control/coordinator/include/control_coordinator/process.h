@@ -10,6 +10,7 @@
 #include "base/logger.h"
 #include "control_channel/job_key.h"
 #include "control_protocol/persist_settings.h"
+#include "faults/fault.h"
 
 namespace phalanx::control {
 
@@ -31,6 +32,8 @@ struct CoordinatorOptions {
   // Each report is appended to it as one line of JSON; empty: to none.
   std::string report_file;
   PersistSettings persist;
+  // Of the whole job: it suffers those that are its own.
+  std::vector<faults::Fault> faults;
   Logger logger;
 };
 
@@ -40,7 +43,7 @@ int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
 //   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N]
-//   [--join-timeout-ms N] [--report FILE] [--die-with PID] [--detach]
+//   [--join-timeout-ms N] [--report FILE] [--faults TEXT] [--die-with PID] [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd
 // gives the job's secret until end of file; it is never in the arguments or the environment.
 // --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its

@@ -28,6 +28,7 @@ struct CoordinatorProcessOptions {
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
   PersistSettings persist;
+  std::string faults;  // that the job is to suffer; see faults/fault.h
   // True: the coordinator is the caller's child, who waits for it, and it is killed with the thread
   // that started it (so start it from one that lives as long as the process).
   // False: it lives in a session of its own, nobody's child, until the job is over; it ends early
