@@ -137,8 +137,8 @@ class Client {
   virtual void SayRecoverable() = 0;
 
   // From Start() on: this member is about to suffer the fault of this number. Comes back when the
-  // agent will hear of it whatever happens to this process, or at `deadline`. If it is about to stop
-  // itself, the agent lets it go on `continue_after` from now (SIGCONT); 0: it doesn't.
+  // agent will hear of it whatever happens to this process, or at `deadline`. If it is about to
+  // stop itself, the agent lets it go on `continue_after` from now (SIGCONT); 0: it doesn't.
   virtual void SayFaultPerformed(uint32_t index, std::chrono::milliseconds continue_after,
                                  Deadline deadline) = 0;
 
