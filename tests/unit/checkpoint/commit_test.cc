@@ -160,6 +160,31 @@ TEST_F(CommitTest, MakesMissingCopiesAgainBeforeItIsHealthy) {
   EXPECT_EQ(All<Healthy>().size(), 1U);
 }
 
+TEST_F(CommitTest, TheFirstHolderGivesItToTheOthers) {
+  Begin({{1, 1}, {}});
+  Step(Wants{0, {5, 1}});
+  Step(Stored{10, {{5, 1}, 0, kOfRank0}});
+  ASSERT_EQ(All<CopyShard>().size(), 1U);
+  EXPECT_EQ(All<CopyShard>()[0].name, (VersionName{5, 1}));
+  EXPECT_EQ(All<CopyShard>()[0].from, 10);
+  EXPECT_EQ(All<CopyShard>()[0].to, 11);
+  EXPECT_EQ(All<CopyShard>()[0].digest, kOfRank0);
+  Step(CommitAgain{});
+  EXPECT_EQ(All<CopyShard>().size(), 1U);
+  Step(Stored{11, {{5, 1}, 0, kOfRank0}});
+  EXPECT_THAT(All<CopyShard>(), IsEmpty());
+  Step(CommitAgain{});
+  EXPECT_THAT(All<CopyShard>(), IsEmpty());
+}
+
+TEST_F(CommitTest, TheNextCoordinatorGoesOnWithTheCopies) {
+  const VersionName name{5, 1};
+  items_of_10_ = {{name, 0, kOfRank0}};
+  Begin({{1, 2}, {}}, Orders{{1, 1}, 3, {}, {name}, 5});
+  ASSERT_EQ(All<CopyShard>().size(), 1U);
+  EXPECT_EQ(All<CopyShard>()[0].to, 11);
+}
+
 TEST_F(CommitTest, HoldersThatDisagreeEndTheVersion) {
   Begin({{1, 1}, {}});
   Step(Wants{0, {5, 1}});

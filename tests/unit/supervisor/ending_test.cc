@@ -159,6 +159,27 @@ class ReplacingTest : public EndingTest {
   ReplacingTest() : EndingTest(/*replaces=*/true) {}
 };
 
+TEST_F(ReplacingTest, OnceOneHasFailedTheOthersOfTheJobAreAwaited) {
+  EXPECT_FALSE(ending_.awaits_others());
+  ending_.OnWorkerEnded(ProcessEnd::Exited(0), start_);
+  EXPECT_FALSE(ending_.awaits_others());
+  ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_);
+  EXPECT_TRUE(ending_.awaits_others());
+  ending_.OnFailuresSettled();
+  EXPECT_TRUE(ending_.awaits_others());
+  ending_.OnJobEnded();
+  EXPECT_FALSE(ending_.awaits_others());
+  EXPECT_EQ(ending_.ExitCode(), 0);
+}
+
+TEST_F(ReplacingTest, WhoeverEndsTheJobAwaitsNobody) {
+  ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_);
+  EXPECT_TRUE(ending_.awaits_others());
+  ending_.OnNotReplaced(start_);
+  EXPECT_FALSE(ending_.awaits_others());
+  EXPECT_EQ(ending_.ExitCode(), 3);
+}
+
 TEST_F(ReplacingTest, AFailureEndsNothingByItself) {
   EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_));
   EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_));

@@ -1,0 +1,243 @@
+// Agents that read each other's shards, over real connections.
+#include "peer_links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <asio/executor_work_guard.hpp>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint_digest/digest.h"
+#include "control_process/fd.h"
+#include "control_process/listen.h"
+
+namespace phalanx::control {
+namespace {
+
+using checkpoint::LoadResult;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr auto kLongest = std::chrono::minutes(1);
+constexpr size_t kPart = checkpoint::kMostPartBytes;
+
+std::string Bytes(size_t count) {
+  std::string bytes(count, '\0');
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(i * 131 + i / 251);
+  return bytes;
+}
+
+checkpoint::Digest DigestOf(const std::string& bytes) {
+  return checkpoint::DigestOf(bytes.data(), bytes.size());
+}
+
+std::shared_ptr<const SnapshotMemory> Memory(const std::string& bytes) {
+  std::unique_ptr<SnapshotMemory> memory = *SnapshotMemory::CreateForUs(bytes.size());
+  std::memcpy(memory->data(), bytes.data(), bytes.size());
+  return memory;
+}
+
+class PeerLinksTest : public testing::Test {
+ protected:
+  std::unique_ptr<PeerLinks> Start(const std::string& secret = "a secret of sixteen bytes") {
+    absl::StatusOr<std::unique_ptr<PeerLinks>> links =
+        PeerLinks::Create(agent_, {.job = "job", .key = *DeriveKey(secret), .most_at_once = 1},
+                          {.doubt = [this](const ShardKey& key) { doubted_.push_back(key); }},
+                          Logger([this](LogSeverity, const std::string& line) { Log(line); }));
+    EXPECT_TRUE(links.ok()) << links.status();
+    return *std::move(links);
+  }
+  void Log(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    log_ += line + "\n";
+  }
+  // Runs the agents' thread, which is this one.
+  void AwaitUntil(const std::function<bool()>& ready) {
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (!ready() && std::chrono::steady_clock::now() < end) {
+      agent_.run_one_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_TRUE(ready());
+  }
+  PullEnd Pull(PeerLinks& links, const Endpoint& from, const checkpoint::Digest& digest) {
+    std::optional<PullEnd> end;
+    links.Pull(kKey, from, digest, false, [&](PullEnd result) { end = std::move(result); });
+    AwaitUntil([&] { return end.has_value(); });
+    return end.value_or(PullEnd{});
+  }
+
+  const ShardKey kKey{{120, 3}, 2};
+  asio::io_context agent_;
+  asio::executor_work_guard<asio::io_context::executor_type> guard_{agent_.get_executor()};
+  std::mutex mutex_;
+  std::string log_;
+  std::vector<ShardKey> doubted_;
+};
+
+TEST_F(PeerLinksTest, AShardOfAnyLengthComesWhole) {
+  const auto source = Start();
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  for (const size_t count : {size_t{0}, size_t{1}, kPart - 1, kPart, kPart + 1, 9 * kPart + 7}) {
+    const std::string bytes = Bytes(count);
+    source->shelf().Put(kKey, Memory(bytes));
+    const PullEnd end = Pull(*reader, at, DigestOf(bytes));
+    ASSERT_EQ(end.result, LoadResult::kLoaded) << count;
+    ASSERT_EQ(end.memory->bytes(), count);
+    EXPECT_EQ(std::memcmp(end.memory->data(), bytes.data(), count), 0) << count;
+  }
+}
+
+TEST_F(PeerLinksTest, WhatDoesNotHaveItsDigestIsCorruptAndItsHolderHearsOfIt) {
+  const auto source = Start();
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  std::string bytes = Bytes(3 * kPart);
+  const checkpoint::Digest digest = DigestOf(bytes);
+  bytes[kPart + 5] ^= 1;
+  source->shelf().Put(kKey, Memory(bytes));
+  const PullEnd end = Pull(*reader, at, digest);
+  EXPECT_EQ(end.result, LoadResult::kCorrupt);
+  EXPECT_EQ(end.memory, nullptr);
+  AwaitUntil([&] { return !doubted_.empty(); });
+  EXPECT_THAT(doubted_, ElementsAre(kKey));
+}
+
+TEST_F(PeerLinksTest, WhatIsNotThereIsNoAnswer) {
+  const auto source = Start();
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  EXPECT_EQ(Pull(*reader, at, {1, 2}).result, LoadResult::kNoAnswer);
+  source->shelf().Put(kKey, Memory("x"));
+  source->shelf().Remove(kKey);
+  EXPECT_EQ(Pull(*reader, at, {1, 2}).result, LoadResult::kNoAnswer);
+}
+
+TEST_F(PeerLinksTest, NobodyThereIsNoAnswer) {
+  const auto reader = Start();
+  Endpoint nobody;
+  {
+    const Listener listener = *Listen({"127.0.0.1", 0});
+    nobody = listener.endpoint;
+  }
+  EXPECT_EQ(Pull(*reader, nobody, {1, 2}).result, LoadResult::kNoAnswer);
+  EXPECT_THAT(log_, HasSubstr("doesn't give its copy of rank 2"));
+}
+
+TEST_F(PeerLinksTest, ThoseWithoutTheKeyGetNothing) {
+  const auto source = Start();
+  const auto stranger = Start("another secret of sixteen bytes");
+  const Endpoint at = *source->Listen("127.0.0.1");
+  source->shelf().Put(kKey, Memory("secret"));
+  EXPECT_EQ(Pull(*stranger, at, DigestOf("secret")).result, LoadResult::kNoAnswer);
+}
+
+TEST_F(PeerLinksTest, APeerThatComesBackIsReachedAgain) {
+  const auto reader = Start();
+  auto source = Start();
+  const std::string bytes = Bytes(100);
+  const Endpoint first = *source->Listen("127.0.0.1");
+  source->shelf().Put(kKey, Memory(bytes));
+  EXPECT_EQ(Pull(*reader, first, DigestOf(bytes)).result, LoadResult::kLoaded);
+  source.reset();
+  EXPECT_EQ(Pull(*reader, first, DigestOf(bytes)).result, LoadResult::kNoAnswer);
+  source = Start();
+  const Endpoint second = *source->Listen("127.0.0.1");
+  source->shelf().Put(kKey, Memory(bytes));
+  EXPECT_EQ(Pull(*reader, second, DigestOf(bytes)).result, LoadResult::kLoaded);
+}
+
+// The first one hangs in the handshake until the listener is closed.
+TEST_F(PeerLinksTest, UrgentOnesGoFirst) {
+  const auto source = Start();
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  std::vector<int> order;
+  const auto pull = [&](int rank, const Endpoint& from, bool urgent) {
+    const ShardKey key{{120, 3}, rank};
+    source->shelf().Put(key, Memory("bytes"));
+    reader->Pull(key, from, DigestOf("bytes"), urgent,
+                 [&order, rank](const PullEnd&) { order.push_back(rank); });
+  };
+  std::optional<Listener> silent = *Listen({"127.0.0.1", 0});
+  pull(0, silent->endpoint, false);
+  pull(1, at, false);
+  pull(2, at, false);
+  pull(3, at, true);
+  pull(4, at, false);
+  pull(5, at, true);
+  reader->Hurry({{120, 3}, 4});
+  silent.reset();
+  AwaitUntil([&] { return order.size() == 6; });
+  EXPECT_THAT(order, ElementsAre(0, 3, 5, 4, 1, 2));
+}
+
+TEST_F(PeerLinksTest, TheEndWaitsForNothing) {
+  const auto source = Start();
+  auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  const std::string bytes = Bytes(64 * kPart);
+  source->shelf().Put(kKey, Memory(bytes));
+  const Listener silent = *Listen({"127.0.0.1", 0});
+  reader->Pull(kKey, at, DigestOf(bytes), false, [](const PullEnd&) {});
+  reader->Pull({{120, 3}, 7}, silent.endpoint, {1, 2}, false, [](const PullEnd&) {});
+  reader.reset();
+}
+
+TEST_F(PeerLinksTest, NonsenseEndsOnlyItsOwnConnection) {
+  const auto source = Start();
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  asio::ip::tcp::socket hostile(agent_);
+  hostile.connect({asio::ip::make_address(at.host), at.port});
+  ::send(hostile.native_handle(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+  source->shelf().Put(kKey, Memory("good"));
+  EXPECT_EQ(Pull(*reader, at, DigestOf("good")).result, LoadResult::kLoaded);
+}
+
+TEST(ReplicaMemoryTest, IsUsedAgainOnceNobodyReadsIt) {
+  const auto memory = std::make_shared<ReplicaMemory>();
+  std::shared_ptr<SnapshotMemory> kept = *memory->Take(100);
+  std::shared_ptr<SnapshotMemory> first = *memory->Take(100);
+  const std::byte* const at = first->data();
+  const std::shared_ptr<const SnapshotMemory> reader = first;
+  first.reset();
+  EXPECT_EQ(memory->idle(), 0u);
+  EXPECT_NE((*memory->Take(100))->data(), at);
+}
+
+TEST(ReplicaMemoryTest, NoMoreIsKeptThanIsInUse) {
+  const auto memory = std::make_shared<ReplicaMemory>();
+  std::shared_ptr<SnapshotMemory> kept = *memory->Take(100);
+  std::shared_ptr<SnapshotMemory> first = *memory->Take(100);
+  std::shared_ptr<SnapshotMemory> second = *memory->Take(100);
+  const std::byte* const at = second->data();
+  first.reset();
+  EXPECT_EQ(memory->idle(), 1u);
+  second.reset();
+  EXPECT_EQ(memory->idle(), 1u);
+  std::shared_ptr<SnapshotMemory> again = *memory->Take(100);
+  EXPECT_EQ(again->data(), at);
+  EXPECT_EQ(memory->idle(), 0u);
+  EXPECT_EQ((*memory->Take(50))->bytes(), 50u);
+  kept.reset();
+  again.reset();
+  EXPECT_EQ(memory->idle(), 0u);
+}
+
+TEST(ReplicaMemoryTest, WhatItGaveMayOutliveIt) {
+  auto memory = std::make_shared<ReplicaMemory>();
+  std::shared_ptr<SnapshotMemory> given = *memory->Take(10);
+  memory.reset();
+  given->data()[9] = std::byte{1};
+}
+
+}  // namespace
+}  // namespace phalanx::control
