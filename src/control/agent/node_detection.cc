@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "control_process/process_descriptor.h"
 #include "node.h"
 
 namespace phalanx::control {
@@ -105,10 +106,10 @@ void Node::OnWelcome(const message::AgentWelcome& welcome) {
 void Node::SetPaused(bool paused) { paused_ = paused; }
 
 void Node::OpenProcess(Worker& worker) {
-  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, worker.pid, 0));
-  if (pidfd < 0) return;
+  Fd process = control::OpenProcess(worker.pid);
+  if (!process.valid()) return;
   asio::error_code ignored;
-  worker.process.assign(pidfd, ignored);
+  worker.process.assign(process.Release(), ignored);
 }
 
 // A child of the worker's may hold its socket open beyond its death; the process itself tells.

@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "control_launch/node_job.h"
+#include "control_process/process_descriptor.h"
 #include "control_process/spawn.h"
 #include "control_supervisor/process_end.h"
 
@@ -69,9 +69,8 @@ void JobCoordinator::Watch(asio::io_context& loop, Logger logger,
 }
 
 void JobCoordinator::AwaitEnd() {
-  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   asio::error_code error;
-  process_->assign(pidfd, error);
+  process_->assign(OpenProcess(pid_).Release(), error);
   if (error) {
     logger_.Warning(absl::StrCat("the coordinator isn't watched: ", error.message()));
     return;

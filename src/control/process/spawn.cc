@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "control_process/process_descriptor.h"
 
 extern char** environ;
 
@@ -137,7 +137,7 @@ absl::StatusOr<pid_t> Spawn(const std::string& program, const std::vector<std::s
 
 absl::StatusOr<int> WaitForExit(pid_t pid, Deadline deadline) {
   int status = 0;
-  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Fd process = OpenProcess(pid);
   bool late = false;
   while (process.valid()) {
     pollfd waited{process.get(), POLLIN, 0};

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "process_descriptor.h"
+#include "control_process/process_descriptor.h"
 
 namespace phalanx::control {
 namespace {

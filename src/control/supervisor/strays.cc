@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include "process_descriptor.h"
+#include "control_process/process_descriptor.h"
 
 namespace phalanx::control {
 namespace {
