@@ -181,7 +181,8 @@ void CoordinatorCore::AnnounceView() {
 
 void CoordinatorCore::OnOrdering(AgentId agent, const message::Ordering& message) {
   // Said before it could know, or of a view that was over when we came.
-  if (phase_ == Phase::kEnding || phase_ == Phase::kRecovering || (resumed_ && all_finished_)) {
+  if (phase_ == Phase::kEnding || phase_ == Phase::kRecovering ||
+      (resumed_at_.has_value() && all_finished_)) {
     return;
   }
   if (phase_ != Phase::kRunning || ordering_ == nullptr) {

@@ -53,7 +53,8 @@ absl::Status CoordinatorCore::CheckHello(const message::AgentHello& hello) const
     return absl::InvalidArgumentError(
         absl::StrCat("this is job ", settings_.job, ", not ", hello.job));
   }
-  const bool returns = hello.returns && resumed_ && (phase_ == Phase::kRecovering || all_finished_);
+  const bool returns =
+      hello.returns && resumed_at_.has_value() && (phase_ == Phase::kRecovering || all_finished_);
   if (phase_ != Phase::kJoining && !returns) {
     return absl::UnavailableError(hello.returns
                                       ? "the job has gone on without this node"

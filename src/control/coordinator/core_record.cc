@@ -48,7 +48,6 @@ void CoordinatorCore::Perform(Afterwards afterwards) {
 
 // Nobody is there yet. Who was lost meanwhile, its agent says.
 void CoordinatorCore::Resume(const JobRecord& record) {
-  resumed_ = true;
   resumed_at_ = now_;
   revoked_at_ = now_;
   copies_lost_at_ = now_;
@@ -81,7 +80,7 @@ void CoordinatorCore::Admit(AgentId agent, int node) {
 }
 
 void CoordinatorCore::CheckAgentsReturned() {
-  if (!resumed_ || now_ < resumed_at_ + kAgentsReturn) return;
+  if (!resumed_at_.has_value() || now_ < *resumed_at_ + kAgentsReturn) return;
   std::vector<std::pair<uint64_t, absl::Status>> gone;
   for (const auto& [incarnation, record] : members_) {
     if (record.agent != AgentId{}) continue;

@@ -220,8 +220,8 @@ void CoordinatorCore::TellOfNextView() {
   returned_at_ = now_;
   Log(LogSeverity::kWarning,
       absl::StrCat("epoch ", epoch_.value, " begins, ", Milliseconds(returned_at_ - revoked_at_),
-                   resumed_ && revoked_at_ == resumed_at_ ? " after the coordinator was back; "
-                                                          : " after the loss was known; ",
+                   revoked_at_ == resumed_at_ ? " after the coordinator was back; "
+                                              : " after the loss was known; ",
                    spares_.size(), spares_.size() == 1 ? " spare is left" : " spares are left"));
 }
 

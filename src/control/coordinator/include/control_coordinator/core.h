@@ -275,9 +275,8 @@ class CoordinatorCore {
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
   std::vector<Question> questions_;  // not answered yet
   faults::FaultPlan faults_;
-  bool suffers_ = false;  // dies as soon as that is in the record
-  bool resumed_ = false;  // began with a record
-  Clock::time_point resumed_at_;
+  bool suffers_ = false;                         // dies as soon as that is in the record
+  std::optional<Clock::time_point> resumed_at_;  // began with a record
   bool writing_ = false;
   std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun
   std::deque<CoordinatorInput> waiting_;  // for that
