@@ -1,20 +1,15 @@
 // The node's part for a coordinator that comes after another: the members return to it as after any
 // loss, and it hears again what its predecessor may have taken with it.
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "control_process/process_state.h"
 #include "node.h"
 
 namespace phalanx::control {
 
 message::AgentHello Node::Hello() const {
   message::AgentHello hello;
-  hello.pid = ::getpid();
-  hello.process_space = ProcessSpace();
   hello.job = options_.job;
   hello.node = node_;
   hello.node_name = options_.node_name;

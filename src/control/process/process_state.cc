@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "control_process/fd.h"
 
 namespace phalanx::control {
@@ -43,15 +43,6 @@ ProcessState StateOf(int pid) {
     default:  // 'Z', 'X', 'x'
       return ProcessState::kUnknown;
   }
-}
-
-std::string ProcessSpace() {
-  std::string boot = FirstBytes("/proc/sys/kernel/random/boot_id");
-  std::array<char, 64> space;
-  const ssize_t count = ::readlink("/proc/self/ns/pid", space.data(), space.size());
-  if (boot.empty() || count <= 0) return "";
-  if (boot.back() == '\n') boot.pop_back();
-  return absl::StrCat(boot, " ", absl::string_view(space.data(), static_cast<size_t>(count)));
 }
 
 }  // namespace phalanx::control

@@ -109,13 +109,8 @@ absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
                             from.cores(),
                             from.spares(),
                             from.returns(),
-                            from.pid(),
-                            {},
                             {},
                             {}};
-  if (from.process_space() != nullptr) {
-    PHX_ASSIGN_OR_RETURN(hello.process_space, TextOf(from.process_space()));
-  }
   if (from.machine() != nullptr) {
     PHX_ASSIGN_OR_RETURN(hello.machine, TextOf(from.machine()));
   }

@@ -49,12 +49,11 @@ struct Encoder {
   auto operator()(const message::AgentHello& hello) {
     const auto job = Text(builder, hello.job);
     const auto node_name = Text(builder, hello.node_name);
-    const auto process_space = Text(builder, hello.process_space);
     const auto machine = Text(builder, hello.machine);
     const auto peer_host = Text(builder, hello.peers.host);
     return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
-                                  hello.spares, hello.returns, hello.pid, process_space, machine,
-                                  peer_host, hello.peers.port);
+                                  hello.spares, hello.returns, machine, peer_host,
+                                  hello.peers.port);
   }
   auto operator()(const message::MemberLost& lost) {
     return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));

@@ -24,7 +24,7 @@ inline std::vector<Message> SampleMessages() {
           kProtocolVersion, SampleMember(2), 4, true,
           JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20, 900, 3}, true},
       message::Leave{Incarnation{7}},
-      message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true, 4712, "here", "machine",
+      message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true, "machine",
                           Endpoint{"::1", 4711}},
       message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
       message::AgentWelcome{5},

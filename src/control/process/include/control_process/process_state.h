@@ -2,8 +2,6 @@
 #ifndef PHALANX_CONTROL_PROCESS_PROCESS_STATE_H_
 #define PHALANX_CONTROL_PROCESS_PROCESS_STATE_H_
 
-#include <string>
-
 namespace phalanx::control {
 
 enum class ProcessState {
@@ -14,9 +12,6 @@ enum class ProcessState {
 };
 
 ProcessState StateOf(int pid);
-
-// A name that processes have in common who mean the same by a process's number. Empty: not known.
-std::string ProcessSpace();
 
 }  // namespace phalanx::control
 

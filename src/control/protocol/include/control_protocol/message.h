@@ -67,12 +67,10 @@ struct AgentHello {
   int node = -1;
   std::string node_name;
   int cores = 1;
-  int spares = 0;             // that this node's launcher starts
-  bool returns = false;       // was there when the coordinator was lost
-  int pid = 0;                // of the agent
-  std::string process_space;  // in which `pid` counts; see ProcessSpace()
-  std::string machine;        // equal for agents that fall together; empty: it falls alone
-  Endpoint peers;             // where it listens for other agents; port 0: nowhere
+  int spares = 0;        // that this node's launcher starts
+  bool returns = false;  // was there when the coordinator was lost
+  std::string machine;   // equal for agents that fall together; empty: it falls alone
+  Endpoint peers;        // where it listens for other agents; port 0: nowhere
   bool operator==(const AgentHello&) const = default;
 };
 
