@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "told.h"
+
 namespace phalanx::control {
 namespace {
 
@@ -41,16 +43,6 @@ class JobCheckpointsTest : public testing::Test {
       for (auto& line : more.lines) outputs.lines.push_back(std::move(line));
     }
     return outputs;
-  }
-
-  template <typename Kind>
-  static std::vector<std::pair<AgentId, Kind>> Told(const Outputs& outputs) {
-    std::vector<std::pair<AgentId, Kind>> told;
-    for (const JobCheckpoints::ToAgent& message : outputs.messages) {
-      const checkpoint::Message decoded = *checkpoint::Decode(message.payload);
-      if (const auto* kind = std::get_if<Kind>(&decoded)) told.emplace_back(message.agent, *kind);
-    }
-    return told;
   }
 
   // Begins the epoch with rank 0 on the left and rank 1 on the right, where `left` and `right` are

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control_coordinator/job_checkpoints.h"
+#include "told.h"
 
 namespace phalanx::control {
 namespace {
@@ -37,15 +38,6 @@ class JobReplicasTest : public testing::Test {
     Outputs after = checkpoints_.RecordWritten();
     after.lines.insert(after.lines.begin(), outputs.lines.begin(), outputs.lines.end());
     return after;
-  }
-  template <typename Kind>
-  static std::vector<std::pair<AgentId, Kind>> Told(const Outputs& outputs) {
-    std::vector<std::pair<AgentId, Kind>> told;
-    for (const JobCheckpoints::ToAgent& message : outputs.messages) {
-      const checkpoint::Message decoded = *checkpoint::Decode(message.payload);
-      if (const auto* kind = std::get_if<Kind>(&decoded)) told.emplace_back(message.agent, *kind);
-    }
-    return told;
   }
   // Begins a view in which each agent holds what is said of it.
   Outputs Begin(uint64_t epoch, const std::vector<JobCheckpoints::Agent>& agents,

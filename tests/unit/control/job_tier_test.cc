@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control_coordinator/job_checkpoints.h"
+#include "told.h"
 
 namespace phalanx::control {
 namespace {
@@ -29,16 +30,6 @@ const Digest kOne{3, 4};
 
 RecordedVersion Version(int64_t version, uint64_t epoch = 1) {
   return {{version, epoch}, {kZero, kOne}};
-}
-
-template <typename Kind>
-std::vector<std::pair<AgentId, Kind>> Told(const CheckpointOutputs& outputs) {
-  std::vector<std::pair<AgentId, Kind>> told;
-  for (const CheckpointOutputs::ToAgent& message : outputs.messages) {
-    const checkpoint::Message decoded = *checkpoint::Decode(message.payload);
-    if (const auto* kind = std::get_if<Kind>(&decoded)) told.emplace_back(message.agent, *kind);
-  }
-  return told;
 }
 
 class JobTierTest : public testing::Test {
