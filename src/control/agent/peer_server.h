@@ -29,8 +29,7 @@ class PeerServer {
   // `tls` (of a server) and `shelf` outlive it.
   PeerServer(asio::io_context& context, TlsContext* tls, const ShardShelf* shelf, Doubt doubt,
              Logger logger)
-      : context_(context),
-        tls_(tls),
+      : tls_(tls),
         shelf_(shelf),
         doubt_(std::move(doubt)),
         logger_(std::move(logger)),
@@ -45,7 +44,6 @@ class PeerServer {
   void OnMessage(uint64_t id, const Message& message);
   void Answer(Channel* channel, const checkpoint::ReadPart& read);
 
-  asio::io_context& context_;
   TlsContext* const tls_;
   const ShardShelf* const shelf_;
   const Doubt doubt_;
