@@ -153,10 +153,26 @@ absl::Status NodeCheckpoints::OnLoaded(int rank, const checkpoint::Loaded& loade
   if (!local.fetch.has_value() || local.fetch->round != loaded.round || !local.load_sent) {
     return absl::OkStatus();  // it was told of another one since
   }
-  if (loaded.result == checkpoint::LoadResult::kCorrupt) {
-    Step(checkpoint::ShardIsBad{local.fetch->name, rank});
+  if (loaded.result != checkpoint::LoadResult::kCorrupt) {
+    EndFetch(rank, loaded.result);
+    return absl::OkStatus();
   }
-  EndFetch(rank, loaded.result);
+  switch (local.fetch->source.kind) {
+    case checkpoint::Source::Kind::kLocal:
+      Step(checkpoint::ShardIsBad{local.fetch->name, rank});
+      EndFetch(rank, checkpoint::LoadResult::kCorrupt);
+      break;
+    case checkpoint::Source::Kind::kReplica:
+      // Good when it came, and bad here: the one that it came from is asked again.
+      Step(checkpoint::ShardIsBad{local.fetch->name, rank});
+      EndFetch(rank, checkpoint::LoadResult::kNoAnswer);
+      break;
+    case checkpoint::Source::Kind::kInitial:
+    case checkpoint::Source::Kind::kPersistent:
+      // A copy of ours, if there is one, has no part in it.
+      EndFetch(rank, checkpoint::LoadResult::kCorrupt);
+      break;
+  }
   return absl::OkStatus();
 }
 
