@@ -77,7 +77,6 @@ void Node::OnCommunicatorIds(const message::CommunicatorIds& ids) {
 void Node::OnView(const message::View& view) {
   if (phase_ != Phase::kJoining) return;
   phase_ = Phase::kRunning;
-  events_->OnViewBegan();
   epoch_ = view.epoch;
   all_finished_ = false;
   said_.clear();
@@ -96,6 +95,9 @@ void Node::OnView(const message::View& view) {
     const auto found = by_incarnation.find(member.incarnation.value);
     if (found != by_incarnation.end()) local.emplace_back(member.rank, found->second);
   }
+  std::vector<pid_t> pids;
+  for (const auto& [rank, worker] : local) pids.push_back(worker->pid);
+  events_->OnViewBegan(pids);
   SendSegments(local);
   for (const auto& [rank, worker] : local) {
     worker->state = State::kMember;

@@ -87,8 +87,11 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   }
 
   // These five come on the agent's thread.
-  void OnViewBegan() override {
-    asio::post(loop_, [this] { has_begun_ = true; });
+  void OnViewBegan(const std::vector<pid_t>& pids) override {
+    asio::post(loop_, [this, pids] {
+      has_begun_ = true;
+      for (const pid_t pid : pids) supervisor_->OnNeeded(pid);
+    });
   }
   void OnRevoked(const absl::Status& reason) override {
     asio::post(loop_, [this, reason] { HandleLoss(reason); });
@@ -235,6 +238,7 @@ SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) co
     worker.label =
         spare < 0 ? absl::StrCat("[", place.rank, "] ") : absl::StrCat("[spare ", spare, "] ");
   }
+  worker.waits = spare >= 0;
   worker.request.file = file;
   worker.request.arguments = assignment_.program;
   worker.request.environment = ChangeEnvironment(inherited, changes);

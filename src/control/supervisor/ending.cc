@@ -6,8 +6,8 @@
 
 namespace phalanx::control {
 
-bool Ending::OnWorkerEnded(const ProcessEnd& end, TimePoint now) {
-  if (end.Succeeded()) return false;
+bool Ending::OnWorkerEnded(const ProcessEnd& end, TimePoint now, bool is_needed) {
+  if (end.Succeeded() || (job_ended_ && !is_needed)) return false;
   if (!end.by_signal && end.value == lost_exit_code_) {
     // The failure itself comes from another worker, maybe later.
     ended_for_others_ = true;

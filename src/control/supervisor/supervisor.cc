@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -45,6 +46,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void OnNotReplaced() override;
   void OnFailuresSettled() override { ending_.OnFailuresSettled(); }
   void OnJobEnded() override;
+  void OnNeeded(pid_t pid) override { needed_.insert(pid); }
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
@@ -63,6 +65,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void CheckEnded();
   void Finish();
   std::set<pid_t> Ours() const;
+  bool IsNeeded(int rank, pid_t pid) const;
 
   SupervisorOptions options_;
   SupervisorEvents* events_;
@@ -72,6 +75,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   asio::steady_timer timer_;
   Ending ending_;
   WorkerGroup group_;
+  std::set<pid_t> needed_;  // that have a place in the job
   bool started_ = false;
   bool swept_ = false;
   bool finished_ = false;
@@ -178,7 +182,7 @@ void SupervisorImpl::OnWorkerEnded(int rank, pid_t pid, int wait_status) {
   if (finished_) return;
   const ProcessEnd end = ProcessEnd::From(wait_status);
   events_->OnWorkerEnded(rank, pid, wait_status);
-  if (ending_.OnWorkerEnded(end, Clock::now())) {
+  if (ending_.OnWorkerEnded(end, Clock::now(), IsNeeded(rank, pid))) {
     events_->OnFirstFailure(rank, pid, end, group_.alive());
   }
   Obey();
@@ -230,6 +234,13 @@ void SupervisorImpl::Finish() {
   signals_.cancel();
   child_signal_.cancel();
   events_->OnEnded(ending_.ExitCode());
+}
+
+bool SupervisorImpl::IsNeeded(int rank, pid_t pid) const {
+  const auto worker =
+      std::find_if(options_.workers.begin(), options_.workers.end(),
+                   [&](const SupervisedWorker& candidate) { return candidate.rank == rank; });
+  return worker == options_.workers.end() || !worker->waits || needed_.count(pid) > 0;
 }
 
 std::set<pid_t> SupervisorImpl::Ours() const {

@@ -172,6 +172,14 @@ TEST_F(ReplacingTest, OnceOneHasFailedTheOthersOfTheJobAreAwaited) {
   EXPECT_EQ(ending_.ExitCode(), 0);
 }
 
+TEST_F(ReplacingTest, OneThatOnlyWaitedMayFailOnceTheJobHasEndedWell) {
+  ending_.OnJobEnded();
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Killed(SIGKILL), start_, /*is_needed=*/false));
+  EXPECT_EQ(ending_.ExitCode(), 0);
+  EXPECT_FALSE(ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_));
+  EXPECT_EQ(ending_.ExitCode(), 3) << "a rank's failure counts";
+}
+
 TEST_F(ReplacingTest, WhoeverEndsTheJobAwaitsNobody) {
   ending_.OnWorkerEnded(ProcessEnd::Exited(3), start_);
   EXPECT_TRUE(ending_.awaits_others());

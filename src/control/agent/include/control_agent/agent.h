@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,8 +34,9 @@ class AgentEvents {
   // lost. The workers of this node are told next. At most once, before OnJobOver().
   virtual void OnRevoked(const absl::Status& reason) = 0;
 
-  // The job's ranks have all joined: the first view begins, or another one.
-  virtual void OnViewBegan() {}
+  // The job's ranks have all joined: the first view begins, or another one. `pids`: its members on
+  // this node, none of which has heard of it yet.
+  virtual void OnViewBegan(const std::vector<pid_t>& /*pids*/) {}
 
   // A member was lost, and what it takes to go on in another view is there: whoever is lost so far
   // is being replaced.

@@ -35,8 +35,10 @@ class Ending {
   Ending(Clock::duration grace, Clock::duration hearing, int lost_exit_code, bool replaces = false)
       : grace_(grace), hearing_(hearing), lost_exit_code_(lost_exit_code), replaces_(replaces) {}
 
-  // Returns whether this is the first failure, and one that no signal to us explains.
-  bool OnWorkerEnded(const ProcessEnd& end, TimePoint now);
+  // Returns whether this is the first failure, and one that no signal to us explains. `is_needed`:
+  // false of one that only waited for another's place, whose end means nothing once the job has
+  // come to a good one.
+  bool OnWorkerEnded(const ProcessEnd& end, TimePoint now, bool is_needed = true);
   // A worker that failed is not being replaced.
   void OnNotReplaced(TimePoint now);
   // What has failed so far is being replaced.

@@ -26,7 +26,8 @@ struct SupervisedWorker {
   int rank = 0;       // unique here; of a spare, a number beyond the ranks
   std::string label;  // goes before each line of its output: "[2] "; empty: none
   SpawnRequest request;
-  std::string input;  // see WorkerGroup::Start
+  std::string input;   // see WorkerGroup::Start
+  bool waits = false;  // for another one's place; until OnNeeded()
 };
 
 struct SupervisorOptions {
@@ -80,6 +81,8 @@ class Supervisor {
   virtual void OnNotReplaced() = 0;
   virtual void OnFailuresSettled() = 0;
   virtual void OnJobEnded() = 0;
+  // That worker has a place in the job from now on.
+  virtual void OnNeeded(pid_t pid) = 0;
   // A worker failed on another node; ours may have been told, or not.
   virtual void OnFailureElsewhere() = 0;
   // Writes `line` to the standard input of every worker that has a pipe there.
