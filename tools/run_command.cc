@@ -67,7 +67,7 @@ struct RunOptions {
   std::string remote_shell = "ssh -o BatchMode=yes";
   std::string remote_command;
   std::string address;
-  std::string report_file;
+  control::JobFiles files;
   std::string persist_folder;
   int persist_every = 1;
   std::string persist_keep = "2";
@@ -196,9 +196,14 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       ->capture_default_str()
       ->type_name("MS");
   command
-      .add_option("--report", options->report_file,
+      .add_option("--report", options->files.reports,
                   "Append each report about operations that wait, one line of JSON each")
       ->envname("PHALANX_REPORT_FILE")
+      ->type_name("FILE");
+  command
+      .add_option("--events", options->files.events,
+                  "Append what happens to the job, for programs: losses, views, recoveries with "
+                  "their times, committed checkpoints; one line of JSON each")
       ->type_name("FILE");
   AddPersistOptions(command, options);
   AddFaultOptions(command, options);
@@ -308,12 +313,12 @@ void AddOwnVariables(std::map<std::string, std::string>* variables) {
 }
 
 // The coordinator opens it later, when nobody looks.
-absl::Status CheckReportFile(const std::string& path) {
+absl::Status CheckFile(const char* option, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--report: can't write '", path, "': ", strerror(errno)));
+        absl::StrCat(option, ": can't write '", path, "': ", strerror(errno)));
   }
   close(fd);
   return absl::OkStatus();
@@ -360,7 +365,7 @@ int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
   if (nodes.remote_shell.empty()) return UsageError("--rsh: names no command");
   nodes.remote_command = options.remote_command;
   nodes.address = options.address;
-  nodes.report_file = options.report_file;
+  nodes.files = options.files;
   AddOwnVariables(&assignment.variables);
   std::error_code ignored;
   assignment.folder = std::filesystem::current_path(ignored).string();
@@ -380,8 +385,10 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (split.program.empty()) {
     return UsageError("no program to run; for example: phalanx run -n 4 -- ./train");
   }
-  if (const absl::Status status = CheckReportFile(options.report_file); !status.ok()) {
-    return UsageError(std::string(status.message()));
+  for (const auto& [option, path] : {std::pair{"--report", options.files.reports},
+                                     std::pair{"--events", options.files.events}}) {
+    const absl::Status status = CheckFile(option, path);
+    if (!status.ok()) return UsageError(std::string(status.message()));
   }
   control::NodeAssignment assignment;
   assignment.program = split.program;
@@ -408,8 +415,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   const bool gives_input = isatty(STDIN_FILENO) == 0;
   return control::RunLocalJob(
       std::move(assignment),
-      gives_input ? control::ChildInput::kInherited : control::ChildInput::kNothing,
-      options.report_file);
+      gives_input ? control::ChildInput::kInherited : control::ChildInput::kNothing, options.files);
 }
 
 }  // namespace phalanx::tools

@@ -20,11 +20,11 @@ constexpr int kWrongUsage = 2;
 absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
   PHX_ASSIGN_OR_RETURN(
       const Arguments arguments,
-      Arguments::Parse(
-          words,
-          {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd", "--join-timeout-ms",
-           "--report", "--faults", "--persist", "--persist-every", "--persist-keep", "--die-with"},
-          {"--detach"}));
+      Arguments::Parse(words,
+                       {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd",
+                        "--join-timeout-ms", "--report", "--events", "--faults", "--persist",
+                        "--persist-every", "--persist-keep", "--die-with"},
+                       {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
   PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
@@ -42,9 +42,12 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   } else if (const char* path = std::getenv("PHALANX_REPORT_FILE"); path != nullptr) {
     options.report_file = path;
   }
-  if (!options.report_file.empty()) {
+  if (arguments.Has("--events")) {
+    PHX_ASSIGN_OR_RETURN(options.events_file, arguments.Text("--events"));
+  }
+  for (std::string* path : {&options.report_file, &options.events_file}) {
     std::error_code ignored;  // before Detach() leaves the folder
-    options.report_file = std::filesystem::absolute(options.report_file, ignored).string();
+    if (!path->empty()) *path = std::filesystem::absolute(*path, ignored).string();
   }
   if (arguments.Has("--faults")) {
     PHX_ASSIGN_OR_RETURN(const std::string text, arguments.Text("--faults"));

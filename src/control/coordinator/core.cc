@@ -74,7 +74,7 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&said.message)) {
     OnCheckpoint(said.agent, *checkpoint);
   } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
-    performed_faults_.insert(fault->index);
+    NoteFault(fault->index);
     WriteFirst(Afterwards::kNothing);
   } else if (const auto* silent = std::get_if<message::MemberSilent>(&said.message)) {
     OnMemberSilent(said.agent, *silent);
@@ -167,6 +167,9 @@ void CoordinatorCore::BeginView() {
 }
 
 void CoordinatorCore::AnnounceView() {
+  Tell({"view",
+        {{"epoch", static_cast<int64_t>(epoch_.value)},
+         {"spares", static_cast<int64_t>(spares_.size())}}});
   if (epoch_ == Epoch{1}) {
     Log(LogSeverity::kInfo, absl::StrCat("all ", world_size_, " ranks joined"));
   } else {
@@ -292,6 +295,8 @@ absl::Status CoordinatorCore::Lost(const MemberRecord& record, const std::string
 void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reason) {
   const MemberRecord record = members_.at(incarnation);
   if (phase_ == Phase::kRunning && record.left) return;  // it had said that it would go
+  Tell({"member_lost",
+        {{"rank", record.member.rank}, {"epoch", static_cast<int64_t>(epoch_.value)}}});
   switch (phase_) {
     case Phase::kJoining:
       Forget(incarnation);
@@ -374,6 +379,10 @@ void CoordinatorCore::Broadcast(const Message& message) {
 
 void CoordinatorCore::Log(LogSeverity severity, std::string line) {
   outputs_.push_back(LogLine{severity, std::move(line)});
+}
+
+void CoordinatorCore::Tell(JobEvent event) {
+  if (settings_.tells_events) outputs_.push_back(std::move(event));
 }
 
 }  // namespace phalanx::control

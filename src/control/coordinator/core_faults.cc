@@ -16,11 +16,15 @@ bool CoordinatorCore::SuffersNow() {
 bool CoordinatorCore::Suffers(const std::vector<faults::Due>& due) {
   for (const faults::Due& one : due) {
     if (one.fault.target.kind != faults::Target::Kind::kCoordinator || suffers_) continue;
-    performed_faults_.insert(one.index);
+    NoteFault(one.index);
     suffers_ = true;
     WriteFirst(Afterwards::kSuffer);
   }
   return suffers_;
+}
+
+void CoordinatorCore::NoteFault(uint32_t index) {
+  if (performed_faults_.insert(index).second) Tell({"fault", {{"index", index}}});
 }
 
 }  // namespace phalanx::control

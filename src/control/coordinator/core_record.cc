@@ -37,6 +37,9 @@ void CoordinatorCore::Perform(Afterwards afterwards) {
       return Broadcast(message::AllFinished{epoch_});
     case Afterwards::kCheckpoint: {
       JobCheckpoints::Outputs outputs = checkpoints_.RecordWritten();
+      const checkpoint::VersionName newest = checkpoints_.newest();
+      Tell({"committed",
+            {{"version", newest.version}, {"epoch", static_cast<int64_t>(newest.epoch)}}});
       if (!SuffersAt(faults::Point::kCommitted)) PassOn(std::move(outputs));
       return;
     }
@@ -67,6 +70,7 @@ void CoordinatorCore::Resume(const JobRecord& record) {
     members_.emplace(member.incarnation.value, std::move(known));
     arrivals_.push_back(member.incarnation.value);
   }
+  Tell({"resumed", {{"epoch", static_cast<int64_t>(epoch_.value)}}});
   Log(LogSeverity::kWarning,
       absl::StrCat("the coordinator is back, with the record of epoch ", epoch_.value));
 }

@@ -12,6 +12,10 @@ namespace {
 
 constexpr Clock::duration kCopiesRepeat = std::chrono::seconds(1);
 
+int64_t Microseconds(Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+}
+
 std::string Milliseconds(Clock::duration duration) {
   const double us = std::chrono::duration<double, std::micro>(duration).count();
   return absl::StrFormat("%.1f ms", us / 1000);
@@ -176,6 +180,7 @@ void CoordinatorCore::OnCheckpoint(AgentId agent, const message::Checkpoint& mes
 
 void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
   if (outputs.restored.has_value()) TellOfRestored(outputs);
+  for (JobEvent& event : outputs.events) Tell(std::move(event));
   for (std::string& line : outputs.lines) Log(LogSeverity::kWarning, std::move(line));
   for (JobCheckpoints::ToAgent& message : outputs.messages) {
     Send(AgentId{static_cast<uint64_t>(message.agent)},
@@ -228,6 +233,13 @@ void CoordinatorCore::TellOfNextView() {
 // "Recovered" in the sense of a program that restores its state.
 void CoordinatorCore::TellOfRestored(const JobCheckpoints::Outputs& outputs) {
   if (epoch_ == Epoch{1}) return;
+  Tell({"recovered",
+        {{"epoch", static_cast<int64_t>(epoch_.value)},
+         {"step", outputs.restored->version + 1},
+         {"bytes", static_cast<int64_t>(outputs.bytes_restored)},
+         {"total_us", Microseconds(now_ - revoked_at_)},
+         {"returned_us", Microseconds(returned_at_ - revoked_at_)},
+         {"restored_us", Microseconds(now_ - returned_at_)}}});
   Log(LogSeverity::kWarning,
       absl::StrCat("recovered in ", Milliseconds(now_ - revoked_at_),
                    ": all ranks go on from step ", outputs.restored->version + 1,

@@ -25,6 +25,11 @@ std::vector<checkpoint::AgentPlace> PlacesOf(const std::vector<JobCheckpoints::A
   return places;
 }
 
+JobEvent EventOf(const char* what, const checkpoint::VersionName& name, int rank) {
+  return {what,
+          {{"version", name.version}, {"epoch", static_cast<int64_t>(name.epoch)}, {"rank", rank}}};
+}
+
 std::string Copies(int count) { return absl::StrCat(count, count == 1 ? " copy" : " copies"); }
 
 }  // namespace
@@ -199,6 +204,7 @@ void JobCheckpoints::SayCorrupt(const checkpoint::VersionName& name, int rank, A
                                 Outputs* outputs) {
   // Its reader and its holder both say so.
   if (!corrupt_.emplace(name, rank, holder).second) return;
+  outputs->events.push_back(EventOf("copy_corrupt", name, rank));
   outputs->lines.push_back(absl::StrCat("a saved copy is corrupt: ", Describe(name), ", rank ",
                                         rank, ", on ", NameOf(holder), " (", corrupt_.size(),
                                         " corrupt so far)"));
@@ -281,6 +287,7 @@ void JobCheckpoints::Perform(const std::vector<checkpoint::RestoreOutput>& todo,
       SendWithAddress(owners_[static_cast<size_t>(fetch->rank)], fetch->source.agent, *fetch,
                       outputs);
     } else if (const auto* lost = std::get_if<checkpoint::VersionLost>(&output)) {
+      outputs->events.push_back(EventOf("version_lost", lost->name, lost->rank));
       outputs->lines.push_back(absl::StrCat("lost: ", Describe(lost->name),
                                             "; no good copy is left of the shard of rank ",
                                             lost->rank));

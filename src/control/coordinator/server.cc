@@ -15,7 +15,8 @@
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
 #include "control_record/job_register.h"
-#include "report_file.h"
+#include "lines_file.h"
+#include "ordering_json/json.h"
 
 namespace phalanx::control {
 namespace {
@@ -60,6 +61,7 @@ class Server {
   void Perform(const CloseAgent& output);
   void Perform(const LogLine& output);
   void Perform(const Concluded& output);
+  void Perform(const JobEvent& output);
   void Perform(const WriteRecord& output);
   void Perform(const KillCoordinator& output);
   void Perform(const JobOver& output);
@@ -76,7 +78,8 @@ class Server {
   std::map<AgentId, Connection> connections_;
   uint64_t last_id_ = 0;
   size_t unproven_ = 0;
-  ReportFile reports_;
+  LinesFile reports_{"reports"};
+  LinesFile events_{"events"};
   bool accepting_ = false;
   bool over_ = false;
   int exit_code_ = 1;
@@ -99,6 +102,8 @@ absl::Status Server::Open() {
   // A job is worth more than its reports.
   const absl::Status kept = reports_.Open(options_.report_file);
   if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
+  const absl::Status noted = events_.Open(options_.events_file);
+  if (!noted.ok()) options_.logger.Warning(std::string(noted.message()));
   return absl::OkStatus();
 }
 
@@ -112,8 +117,9 @@ int Server::Run() {
 }
 
 CoordinatorSettings Server::CoreSettings() const {
-  CoordinatorSettings settings{options_.job, RandomNumber(),   options_.join_timeout,
-                               std::nullopt, options_.persist, options_.faults};
+  CoordinatorSettings settings{
+      options_.job,     RandomNumber(),  options_.join_timeout,        std::nullopt,
+      options_.persist, options_.faults, !options_.events_file.empty()};
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;
@@ -242,7 +248,13 @@ void Server::Perform(const LogLine& output) {
 }
 
 void Server::Perform(const Concluded& output) {
-  const absl::Status kept = reports_.Append(*output.explanation);
+  const absl::Status kept =
+      reports_.Append(ordering::LineOf(ordering::ToJson(*output.explanation)));
+  if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
+}
+
+void Server::Perform(const JobEvent& output) {
+  const absl::Status kept = events_.Append(ToJsonLine(output));
   if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
 }
 

@@ -25,13 +25,14 @@
 namespace phalanx::control {
 
 absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
-    const std::string& host, const std::string& report_file, const NodeAssignment& assignment) {
+    const std::string& host, const JobFiles& files, const NodeAssignment& assignment) {
   constexpr size_t kSecretBytes = 32;
   CoordinatorProcessOptions options;
   options.program = ThisCommand();
   options.job = RandomJobId();
   options.secret = absl::BytesToHexString(RandomBytes(kSecretBytes));
-  options.report_file = report_file;
+  options.report_file = files.reports;
+  options.events_file = files.events;
   options.persist = assignment.persist;
   const auto faults = assignment.variables.find("PHALANX_FAULTS");
   if (faults != assignment.variables.end()) options.faults = faults->second;

@@ -253,9 +253,9 @@ int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundin
   return NodeJob(assignment, surroundings).Run();
 }
 
-int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file) {
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const JobFiles& files) {
   absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator =
-      JobCoordinator::Start("127.0.0.1", report_file, assignment);
+      JobCoordinator::Start("127.0.0.1", files, assignment);
   if (!coordinator.ok()) return Fail(coordinator.status());
   assignment.job = (*coordinator)->job();
   assignment.secret = (*coordinator)->secret();

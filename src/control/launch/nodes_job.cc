@@ -76,7 +76,7 @@ class NodesJob : private SupervisorEvents {
 
 absl::Status NodesJob::RunAgents() {
   PHX_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress());
-  PHX_ASSIGN_OR_RETURN(coordinator_, JobCoordinator::Start(address, options_.report_file, common_));
+  PHX_ASSIGN_OR_RETURN(coordinator_, JobCoordinator::Start(address, options_.files, common_));
   PHX_ASSIGN_OR_RETURN(keeper_, Keeper::Start());
   SupervisorOptions options;
   PHX_ASSIGN_OR_RETURN(options.workers, MakeAgents());

@@ -39,6 +39,9 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
   if (!options.report_file.empty()) {
     arguments.insert(arguments.end(), {"--report", options.report_file});
   }
+  if (!options.events_file.empty()) {
+    arguments.insert(arguments.end(), {"--events", options.events_file});
+  }
   std::vector<int> kept = {listen_fd, key.get()};
   if (options.record_fd >= 0) {
     arguments.insert(arguments.end(), {"--record-fd", absl::StrCat(options.record_fd)});

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "checkpoint/version.h"
+#include "control_coordinator/job_event.h"
 
 namespace phalanx::control {
 
@@ -19,6 +20,7 @@ struct CheckpointOutputs {
   };
   std::vector<ToAgent> messages;                    // to be sent in this order
   std::vector<std::string> lines;                   // for the log
+  std::vector<JobEvent> events;                     // and of the same, for programs
   std::optional<checkpoint::VersionName> restored;  // all ranks have it
   uint64_t bytes_restored = 0;                      // over all ranks
   // Said once after a loss: every shard of the committed version has so many copies again.

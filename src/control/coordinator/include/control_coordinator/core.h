@@ -18,6 +18,7 @@
 #include "base/ids.h"
 #include "base/logger.h"
 #include "control_coordinator/job_checkpoints.h"
+#include "control_coordinator/job_event.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
@@ -71,8 +72,8 @@ struct KillCoordinator {};  // a fault that it is to suffer: SIGKILL, at once
 struct JobOver {
   absl::Status status;
 };
-using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, WriteRecord,
-                                       KillCoordinator, JobOver>;
+using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobEvent,
+                                       WriteRecord, KillCoordinator, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;
@@ -82,6 +83,7 @@ struct CoordinatorSettings {
   std::optional<JobRecord> record;
   PersistSettings persist;
   std::vector<faults::Fault> faults;  // of the whole job
+  bool tells_events = false;          // there are JobEvents among the outputs
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -241,6 +243,8 @@ class CoordinatorCore {
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
   void Log(LogSeverity severity, std::string line);
+  void Tell(JobEvent event);
+  void NoteFault(uint32_t index);
   void Finish(const absl::Status& status);
 
   const CoordinatorSettings settings_;

@@ -31,6 +31,7 @@ struct CoordinatorOptions {
   Clock::duration handshake_timeout = std::chrono::seconds(5);
   // Each report is appended to it as one line of JSON; empty: to none.
   std::string report_file;
+  std::string events_file;  // the same for each JobEvent
   PersistSettings persist;
   // Of the whole job: it suffers those that are its own.
   std::vector<faults::Fault> faults;
@@ -43,7 +44,8 @@ int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
 //   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N]
-//   [--join-timeout-ms N] [--report FILE] [--faults TEXT] [--die-with PID] [--detach]
+//   [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT] [--die-with PID]
+//   [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd
 // gives the job's secret until end of file; it is never in the arguments or the environment.
 // --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its

@@ -23,16 +23,16 @@
 
 namespace phalanx::control {
 
+struct JobFiles;
 struct NodeAssignment;
 
 // A child process for as long as this object lives, started again when it is killed: its socket and
 // the job's record are kept here. For the main thread (it dies with the thread that starts it).
 class JobCoordinator {
  public:
-  // Listens on a free port of `host`. Reports go to `report_file` too; empty: where
-  // PHALANX_REPORT_FILE says, or nowhere. Takes what concerns it from `assignment`.
+  // Listens on a free port of `host`. Takes what concerns it from `assignment`.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
-                                                               const std::string& report_file,
+                                                               const JobFiles& files,
                                                                const NodeAssignment& assignment);
   // Its decisions are made by now: kills and reaps it.
   ~JobCoordinator();

@@ -42,6 +42,13 @@ struct NodeAssignment {
   Clock::duration grace = std::chrono::seconds(5);
 };
 
+// What the coordinator appends to, a JSON object a line.
+struct JobFiles {
+  // About operations that wait; empty: where PHALANX_REPORT_FILE says, or nowhere.
+  std::string reports;
+  std::string events;  // see control_coordinator/job_event.h; empty: nowhere
+};
+
 struct NodeSurroundings {
   // What this node's first worker reads; the others read nothing.
   ChildInput first_input = ChildInput::kNothing;
@@ -58,8 +65,8 @@ struct NodeSurroundings {
 int RunNode(const NodeAssignment& assignment, const NodeSurroundings& surroundings);
 
 // A job of this node alone: starts the coordinator as a child, runs the node, ends the coordinator.
-// Fills in what `assignment` lacks: job, secret, coordinator. `report_file` as for JobCoordinator.
-int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const std::string& report_file);
+// Fills in what `assignment` lacks: job, secret, coordinator.
+int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const JobFiles& files);
 
 }  // namespace phalanx::control
 

@@ -18,7 +18,7 @@ struct NodesOptions {
   // Where the coordinator listens and all nodes reach it; empty: loopback when all nodes are this
   // machine, else the address from which this machine reaches the first of the others.
   std::string address;
-  std::string report_file;  // as for JobCoordinator
+  JobFiles files;
 };
 
 // Runs the whole job on the calling thread, which must be the main and only one. What concerns the

@@ -27,6 +27,7 @@ struct CoordinatorProcessOptions {
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
+  std::string events_file;  // and what happens, for programs
   PersistSettings persist;
   std::string faults;  // that the job is to suffer; see faults/fault.h
   // True: the coordinator is the caller's child, who waits for it, and it is killed with the thread

@@ -1,4 +1,4 @@
-#include "report_file.h"
+#include "lines_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,25 +8,24 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "ordering_json/json.h"
 
 namespace phalanx::control {
 
-absl::Status ReportFile::Open(const std::string& path) {
+absl::Status LinesFile::Open(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   path_ = path;
   file_ = Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (file_.valid()) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("reports can't be written to ", path, ": ", strerror(errno)));
+      absl::StrCat(what_, " can't be written to ", path, ": ", strerror(errno)));
 }
 
-absl::Status ReportFile::Append(const ordering::Explanation& explanation) const {
+absl::Status LinesFile::Append(std::string line) const {
   if (!file_.valid()) return absl::OkStatus();
-  const std::string line = ordering::LineOf(ordering::ToJson(explanation)) + "\n";
+  line += '\n';
   const ssize_t written = ::write(file_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("a report can't be written to ", path_, ": ",
+  return absl::UnavailableError(absl::StrCat(what_, " can't be written to ", path_, ": ",
                                              written < 0 ? strerror(errno) : "no space left"));
 }
 

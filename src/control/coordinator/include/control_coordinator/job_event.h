@@ -1,0 +1,35 @@
+// What has happened to a job, for programs: beside the lines for people, which may change.
+#ifndef PHALANX_CONTROL_COORDINATOR_JOB_EVENT_H_
+#define PHALANX_CONTROL_COORDINATOR_JOB_EVENT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx::control {
+
+// Times are microseconds (`…_us`).
+//
+//   resumed       epoch               a coordinator goes on from the job's record
+//   fault         index               a fault of the job is performed; see faults/fault.h
+//   member_lost   rank epoch
+//   view          epoch spares        the view begins
+//   committed     version epoch       a saved version is committed
+//   recovered     epoch step bytes total_us returned_us restored_us
+//                                     all ranks go on from `step`: so long after the loss was
+//                                     known, of which so long until all had come back, and so long
+//                                     to restore so many bytes
+//   copy_corrupt  version epoch rank  a saved copy of that rank's shard
+//   version_lost  version epoch rank  no good copy of that rank's shard is left
+struct JobEvent {
+  const char* name = "";
+  std::vector<std::pair<const char*, int64_t>> numbers;
+};
+
+// As a JSON object on one line: {"event": name, number: …}.
+std::string ToJsonLine(const JobEvent& event);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_COORDINATOR_JOB_EVENT_H_
