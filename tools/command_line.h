@@ -33,6 +33,7 @@ int BenchCommand(const std::vector<std::string>& arguments);
 int SimulateCommand(const std::vector<std::string>& arguments);
 int CheckpointCommand(const std::vector<std::string>& arguments);
 int StatusCommand(const std::vector<std::string>& arguments);
+int StressCommand(const std::vector<std::string>& arguments);
 
 }  // namespace phalanx::tools
 

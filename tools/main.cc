@@ -33,6 +33,7 @@ constexpr Subcommand kSubcommands[] = {
     {"status", "Show a job: its ranks, what is in flight, who waits for whom", StatusCommand},
     {"bench", "Time collectives over a range of sizes, as nccl-tests does", BenchCommand},
     {"simulate", "Simulate the ordering of collectives: deadlocks, scale", SimulateCommand},
+    {"stress", "Let jobs suffer faults, many times, and check the results", StressCommand},
     {"checkpoint", "List, verify and export the checkpoints in a folder", CheckpointCommand},
     {"agent", nullptr, AgentCommand},
     {"coordinator", nullptr, control::CoordinatorCommand},

@@ -44,12 +44,14 @@ ROOMS = {
                 "checkpoint_digest", "checkpoint_wire"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "faults", "control_*", "stress", "simulate", "checkpoint_files",
+    "tools": {"phalanx", "tools", "faults", "fault_stress", "control_*", "stress", "simulate", "checkpoint_files",
               "checkpoint"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Runs the ordering's cores by themselves.
     "stress/simulate": {"phalanx", "simulate", "ordering"},
+    # Runs jobs as processes of their own.
+    "stress/faults": {"fault_stress", "control_*"},
     # Microbenchmarks of single rooms.
     "stress/benchmarks": {"phalanx", "stress", "device", "ordering"},
 }

@@ -55,6 +55,7 @@ struct ChildPlan {
   char* const* shell_arguments;  // for a script without a #! line
   char* const* environment;
   sigset_t signals;  // the mask to start with
+  bool unblocks_signals;
 };
 
 // Pending signals must not reach our own handlers in the child: they'd write into descriptors that
@@ -91,7 +92,9 @@ struct Report {
     ReportAndExit(plan);
   }
   if (plan.folder != nullptr && chdir(plan.folder) != 0) ReportAndExit(plan, true);
-  sigprocmask(SIG_SETMASK, &plan.signals, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, plan.unblocks_signals ? &none : &plan.signals, nullptr);
   execve(plan.file, plan.arguments, plan.environment);
   if (errno == ENOEXEC) execve("/bin/sh", plan.shell_arguments, plan.environment);
   ReportAndExit(plan);
@@ -176,6 +179,7 @@ absl::StatusOr<SpawnedProcess> SpawnChild(const SpawnRequest& request) {
   plan.arguments = arguments.data();
   plan.shell_arguments = shell_arguments.data();
   plan.environment = environment.data();
+  plan.unblocks_signals = request.unblocks_signals;
   process.pid = ForkChild(&plan);
   if (process.pid < 0) return OutOf("starting a process");
   // Both sides set the group, so that it holds whoever runs first.

@@ -20,6 +20,7 @@ struct SpawnRequest {
   std::vector<std::string> environment;  // all of it, as NAME=VALUE
   std::string folder;                    // where it starts; empty: where we are
   ChildInput input = ChildInput::kNothing;
+  bool unblocks_signals = false;  // it starts with none blocked, whatever we have blocked
 };
 
 struct SpawnedProcess {
