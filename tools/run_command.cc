@@ -2,12 +2,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -73,6 +75,8 @@ struct RunOptions {
   std::string persist_keep = "2";
   std::vector<std::string> faults;
   std::string fault_file;
+
+  bool has_nodes() const { return !nodes.empty() || !host_file.empty(); }
 };
 
 void AddNodeOptions(CLI::App& command, RunOptions* options) {
@@ -142,10 +146,11 @@ void AddPersistOptions(CLI::App& command, RunOptions* options) {
 void AddFaultOptions(CLI::App& command, RunOptions* options) {
   const std::string group = "Faults, for tests";
   command
-      .add_option("--fault", options->faults,
-                  "Let a process fail: `kill rank=N at=step:N`, `stop … for=30s`, `segfault …` or "
-                  "`exit … code=N`; "
-                  "once, when it comes to the checkpoint of that step; may be repeated")
+      .add_option(
+          "--fault", options->faults,
+          "Let a process fail, once: `kill rank=N at=step:N`, `stop … for=30s`, `segfault …`, "
+          "`exit … code=N`, `flip rank=N at=point:revoked`, `kill node=N at=time:1s`, `kill "
+          "coordinator at=point:stored`; may be repeated")
       ->type_name("FAULT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -232,34 +237,63 @@ absl::StatusOr<std::string> ReadText(const std::string& option, const std::strin
   return absl::NotFoundError(absl::StrCat(option, ": can't read '", path, "'"));
 }
 
-bool RankSuffers(const faults::Fault& fault) {
-  const bool is_known =
-      fault.action == faults::Action::kKill || fault.action == faults::Action::kStop ||
-      fault.action == faults::Action::kExit || fault.action == faults::Action::kSegfault;
-  return is_known && fault.target.kind == faults::Target::Kind::kRank &&
-         fault.when.kind == faults::When::Kind::kStep;
-}
-
-bool CoordinatorSuffers(const faults::Fault& fault) {
-  const bool at_point =
-      fault.when.kind == faults::When::Kind::kPoint && fault.when.point != faults::Point::kPrepared;
-  return fault.action == faults::Action::kKill &&
-         (at_point || fault.when.kind == faults::When::Kind::kTime);
+bool IsOne(faults::Action action, std::initializer_list<faults::Action> of) {
+  return std::find(of.begin(), of.end(), action) != of.end();
 }
 
 // Of what the grammar knows, this is what processes suffer so far.
-absl::Status CheckSupported(const faults::Fault& fault, int ranks) {
-  if (fault.target.kind == faults::Target::Kind::kCoordinator ? !CoordinatorSuffers(fault)
-                                                              : !RankSuffers(fault)) {
-    return absl::UnimplementedError(
-        absl::StrCat("the fault '", faults::ToText(fault),
-                     "': not there yet; ranks can be killed, stopped, exit and segfault "
-                     "at=step:N, and the coordinator be killed at=time:T or at=point:NAME"));
+bool IsSupported(const faults::Fault& fault) {
+  using faults::Action;
+  using faults::Target;
+  const faults::When& when = fault.when;
+  const bool at_moment =
+      when.kind == faults::When::Kind::kTime ||
+      (when.kind == faults::When::Kind::kPoint && when.point != faults::Point::kPrepared);
+  switch (fault.target.kind) {
+    case Target::Kind::kRank:
+      if (when.kind == faults::When::Kind::kStep) {
+        return IsOne(fault.action, {Action::kKill, Action::kStop, Action::kExit, Action::kSegfault,
+                                    Action::kFlip});
+      }
+      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop, Action::kFlip});
+    case Target::Kind::kSpare:
+      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop});
+    case Target::Kind::kNode:
+    case Target::Kind::kAgent:
+    case Target::Kind::kCoordinator:
+      return at_moment && fault.action == Action::kKill;
+    case Target::Kind::kVoter:
+    case Target::Kind::kLink:
+      return false;
   }
-  if (fault.target.kind == faults::Target::Kind::kCoordinator) return absl::OkStatus();
-  if (ranks == 0 || fault.target.number < ranks) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the fault '", faults::ToText(fault), "': there are only ", ranks, " ranks"));
+  return false;
+}
+
+// `nodes`: 0 when the job is this process's own.
+absl::Status CheckFault(const faults::Fault& fault, int ranks, int spares, int nodes) {
+  using faults::Target;
+  const std::string what = absl::StrCat("the fault '", faults::ToText(fault), "': ");
+  if (!IsSupported(fault)) {
+    return absl::UnimplementedError(absl::StrCat(
+        what,
+        "not there yet; ranks can be killed, stopped, exit, segfault and have a copy flipped "
+        "at=step:N; at=time:T or at=point:NAME ranks and spares can be killed and stopped, copies "
+        "flipped, and nodes, agents and the coordinator killed"));
+  }
+  const bool is_node =
+      fault.target.kind == Target::Kind::kNode || fault.target.kind == Target::Kind::kAgent;
+  if (is_node && nodes == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, "without --nodes there is no agent but this command itself"));
+  }
+  const auto within = [&](Target::Kind kind, int count, absl::string_view things) {
+    if (fault.target.kind != kind || fault.target.number < count) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(what, "there are only ", count, " ", things));
+  };
+  if (ranks > 0) PHX_RETURN_IF_ERROR(within(Target::Kind::kRank, ranks, "ranks"));
+  PHX_RETURN_IF_ERROR(within(Target::Kind::kSpare, spares, "spares"));
+  PHX_RETURN_IF_ERROR(within(Target::Kind::kNode, nodes, "nodes"));
+  return within(Target::Kind::kAgent, nodes, "nodes");
 }
 
 absl::StatusOr<std::vector<faults::Fault>> ReadFaults(const std::string& where,
@@ -267,6 +301,18 @@ absl::StatusOr<std::vector<faults::Fault>> ReadFaults(const std::string& where,
   absl::StatusOr<std::vector<faults::Fault>> faults = faults::ParseFaults(text);
   if (faults.ok()) return faults;
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", faults.status().message()));
+}
+
+absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& options) {
+  std::vector<control::HostSlots> hosts;
+  if (!options.host_file.empty()) {
+    PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--hostfile", options.host_file));
+    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostFile(text));
+  } else {
+    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostList(options.nodes));
+  }
+  if (options.ranks == 0) return hosts;
+  return control::TakeSlots(hosts, options.ranks);
 }
 
 // As the value of PHALANX_FAULTS.
@@ -282,24 +328,17 @@ absl::StatusOr<std::string> FaultsOf(const RunOptions& options) {
                          ReadFaults(absl::StrCat("--fault-file ", options.fault_file), text));
     all.insert(all.end(), faults.begin(), faults.end());
   }
+  int nodes = 0;
+  if (!all.empty() && options.has_nodes()) {
+    PHX_ASSIGN_OR_RETURN(const std::vector<control::HostSlots> hosts, HostsOf(options));
+    nodes = static_cast<int>(hosts.size());
+  }
   for (const faults::Fault& fault : all) {
-    PHX_RETURN_IF_ERROR(CheckSupported(fault, options.ranks));
+    PHX_RETURN_IF_ERROR(CheckFault(fault, options.ranks, options.spares, nodes));
   }
   return absl::StrJoin(all, ";", [](std::string* out, const faults::Fault& fault) {
     out->append(faults::ToText(fault));
   });
-}
-
-absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& options) {
-  std::vector<control::HostSlots> hosts;
-  if (!options.host_file.empty()) {
-    PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--hostfile", options.host_file));
-    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostFile(text));
-  } else {
-    PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostList(options.nodes));
-  }
-  if (options.ranks == 0) return hosts;
-  return control::TakeSlots(hosts, options.ranks);
 }
 
 // Ours, whatever they are set to, mean the same on every node.
@@ -406,7 +445,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   assignment.spares = options.spares;
   assignment.replaces = options.spares > 0;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
-  if (!options.nodes.empty() || !options.host_file.empty()) {
+  if (options.has_nodes()) {
     return RunOnNodes(options, std::move(assignment));
   }
   assignment.world_size = options.ranks > 0 ? options.ranks : control::UsableCores();

@@ -107,6 +107,10 @@ absl::Status ParseOwn(const Word& word, Fault* fault) {
     return good ? absl::OkStatus()
                 : Wrong(word, absl::StrCat("no exit code from 0 to ", kMaxExitCode));
   }
+  if (word.key == "copy") {
+    const bool good = IsCount(word.value, &fault->copy);
+    return good ? absl::OkStatus() : Wrong(word, "no number from 0 on");
+  }
   if (word.key == "factor") {
     const bool good = absl::SimpleAtod(word.value, &fault->factor) &&
                       std::isfinite(fault->factor) && fault->factor > 1;
@@ -145,8 +149,9 @@ absl::Status CheckWhole(const ActionWord& action, const std::set<absl::string_vi
   if (said.count("at") == 0) {
     return absl::InvalidArgumentError(absl::StrCat("it says not when; add ", kWhenShapes));
   }
-  // An exit has a usual code; nothing else has a usual measure.
-  if (*action.key != '\0' && action.value != Action::kExit && said.count(action.key) == 0) {
+  // An exit has a usual code, and the first copy is the usual one; nothing else has a measure.
+  const bool is_usual = action.value == Action::kExit || action.value == Action::kFlip;
+  if (*action.key != '\0' && !is_usual && said.count(action.key) == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(action.name, " needs a ", action.key, "; add ", action.key, "=X"));
   }
@@ -232,6 +237,7 @@ std::string ToText(const Fault& fault) {
                                   " at=", WhenText(fault.when));
   if (fault.for_ns > 0) absl::StrAppend(&text, " for=", DurationText(fault.for_ns));
   if (fault.action == Action::kExit) absl::StrAppend(&text, " code=", fault.code);
+  if (fault.action == Action::kFlip && fault.copy > 0) absl::StrAppend(&text, " copy=", fault.copy);
   if (fault.action == Action::kSlow) absl::StrAppend(&text, " factor=", NumberText(fault.factor));
   if (fault.action == Action::kDrop) {
     absl::StrAppend(&text, " fraction=", NumberText(fault.fraction));

@@ -26,7 +26,7 @@ constexpr ActionWord kActions[] = {
     {"cut", Action::kCut, Bit(Kind::kLink), true, ""},
     {"slow", Action::kSlow, Bit(Kind::kLink), true, "factor"},
     {"drop", Action::kDrop, Bit(Kind::kLink), true, "fraction"},
-    {"flip", Action::kFlip, Bit(Kind::kRank), false, ""},
+    {"flip", Action::kFlip, Bit(Kind::kRank), false, "copy"},
     {"fill", Action::kFill, Bit(Kind::kRank) | Bit(Kind::kNode), true, ""},
     {"wipe", Action::kWipe, Bit(Kind::kVoter), false, ""},
 };

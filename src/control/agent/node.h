@@ -22,6 +22,7 @@
 #include "control_agent/agent.h"
 #include "control_protocol/message.h"
 #include "coordinator_link.h"
+#include "faults/fault.h"
 #include "membership/suspicion.h"
 #include "node_checkpoints.h"
 #include "node_ordering.h"
@@ -109,6 +110,9 @@ class Node {
   void OnWelcome(const message::AgentWelcome& welcome);
   void HearCoordinator();
   void OnEvict(const message::Evict& evict);
+  void OnSuffer(const message::Suffer& suffer);
+  void SufferByProcess(const faults::Fault& fault, Incarnation incarnation);
+  [[noreturn]] void Die(bool with_workers);
 
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);

@@ -295,6 +295,16 @@ void NodeCheckpoints::ComputeDigest(const ShardKey& key) {
   });
 }
 
+void NodeCheckpoints::FlipBit(int rank) {
+  for (const auto& [key, room] : shards_) {
+    if (key.second != rank || !room->digest.has_value()) continue;
+    const absl::Status flipped = room->memory->FlipBit();
+    logger_.Warning(
+        absl::StrCat("a bit of the copy of rank ", rank, " of ", Describe(key.first),
+                     flipped.ok() ? " is flipped" : " can't be flipped: ", flipped.message()));
+  }
+}
+
 void NodeCheckpoints::Release(const checkpoint::VersionName& name) {
   for (auto shard = shards_.begin(); shard != shards_.end();) {
     if (shard->first.first != name) {

@@ -66,6 +66,9 @@ class NodeCheckpoints {
   // INVALID_ARGUMENT: nothing was done.
   absl::Status FromCoordinator(absl::string_view payload);
 
+  // For a test: of each verified copy of that rank's that is here. Whoever reads it is to find out.
+  void FlipBit(int rank);
+
   // The job isn't over before its last version is in files.
   bool has_files() const { return tier_ != nullptr; }
 

@@ -35,6 +35,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnAllFinished(*finished);
   } else if (const auto* evict = std::get_if<message::Evict>(&message)) {
     OnEvict(*evict);
+  } else if (const auto* suffer = std::get_if<message::Suffer>(&message)) {
+    OnSuffer(*suffer);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));

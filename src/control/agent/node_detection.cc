@@ -1,10 +1,6 @@
 // The node's fifth part: it watches whether its workers go on, and kills those who are evicted.
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -18,13 +14,6 @@ namespace {
 
 // What the coordinator is called in coordinator_silence_.
 constexpr uint64_t kCoordinator = 0;
-
-absl::Status SignalProcess(int pidfd, int signal) {
-  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0 || errno == ESRCH) {
-    return absl::OkStatus();
-  }
-  return absl::UnavailableError(strerror(errno));
-}
 
 std::string Seconds(Clock::duration duration) {
   return absl::StrFormat("%.1f s", std::chrono::duration<double>(duration).count());

@@ -63,6 +63,15 @@ absl::StatusOr<SharedFd> SnapshotMemory::ForReading() const {
   return std::make_shared<const Fd>(std::move(fd));
 }
 
+absl::Status SnapshotMemory::FlipBit() const {
+  const auto middle = static_cast<off_t>(bytes_ / 2);
+  char byte = 0;
+  bool done = ::pread(fd_->get(), &byte, 1, middle) == 1;
+  byte = static_cast<char>(byte ^ 1);
+  done = done && ::pwrite(fd_->get(), &byte, 1, middle) == 1;
+  return done ? absl::OkStatus() : absl::UnavailableError(strerror(errno));
+}
+
 checkpoint::Digest SnapshotMemory::ComputeDigest() const {
   return checkpoint::DigestOf(data_, bytes_);
 }

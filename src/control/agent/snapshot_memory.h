@@ -31,6 +31,8 @@ class SnapshotMemory {
   const SharedFd& fd() const { return fd_; }
   // For one that reads only. UNAVAILABLE: no descriptors.
   absl::StatusOr<SharedFd> ForReading() const;
+  // For tests of what finds that: the one in the middle.
+  absl::Status FlipBit() const;
   // Of all bytes as they are now; any thread.
   checkpoint::Digest ComputeDigest() const;
 

@@ -74,8 +74,7 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&said.message)) {
     OnCheckpoint(said.agent, *checkpoint);
   } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
-    NoteFault(fault->index);
-    WriteFirst(Afterwards::kNothing);
+    OnFaultPerformed(*fault);
   } else if (const auto* silent = std::get_if<message::MemberSilent>(&said.message)) {
     OnMemberSilent(said.agent, *silent);
   } else if (const auto* heard = std::get_if<message::MemberHeard>(&said.message)) {

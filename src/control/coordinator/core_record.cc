@@ -43,6 +43,8 @@ void CoordinatorCore::Perform(Afterwards afterwards) {
       if (!SuffersAt(faults::Point::kCommitted)) PassOn(std::move(outputs));
       return;
     }
+    case Afterwards::kOrderFaults:
+      return OrderFaults();
     case Afterwards::kSuffer:
       outputs_.push_back(KillCoordinator{});
       return;

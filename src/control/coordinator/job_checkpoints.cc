@@ -73,6 +73,7 @@ void JobCheckpoints::Claim(Outputs* outputs) {
   const checkpoint::Placement placement =
       checkpoint::Place({PlacesOf(agents_), owners_}, replicas_.wanted);
   SayIfDegraded(placement, outputs);
+  holders_ = placement.holders;
   commit_ =
       std::make_unique<checkpoint::Commit>(checkpoint::CommitSettings{}, record_, placement, Ids());
   Perform(commit_->Step(checkpoint::CommitBegins{}), outputs);
@@ -241,6 +242,12 @@ const JobCheckpoints::Agent* JobCheckpoints::Find(AgentId id) const {
 std::string JobCheckpoints::NameOf(AgentId id) const {
   const Agent* const agent = Find(id);
   return agent == nullptr ? "a node that is gone" : agent->name;
+}
+
+AgentId JobCheckpoints::HolderOf(int rank, int copy) const {
+  if (rank < 0 || static_cast<size_t>(rank) >= holders_.size()) return 0;
+  const std::vector<AgentId>& holders = holders_[static_cast<size_t>(rank)];
+  return static_cast<size_t>(copy) < holders.size() ? holders[static_cast<size_t>(copy)] : 0;
 }
 
 JobCheckpoints::Outputs JobCheckpoints::RecordWritten() {

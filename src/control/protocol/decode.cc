@@ -140,6 +140,11 @@ absl::StatusOr<Message> Convert(const wire::Evict& from) {
   return message::Evict{Incarnation{from.incarnation()}, std::move(why)};
 }
 
+absl::StatusOr<Message> Convert(const wire::Suffer& from) {
+  PHX_ASSIGN_OR_RETURN(std::string fault, TextOf(from.fault()));
+  return message::Suffer{std::move(fault), Incarnation{from.incarnation()}};
+}
+
 absl::StatusOr<Message> Convert(const wire::AgentWelcome& from) {
   if (from.node() < 0 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   return message::AgentWelcome{from.node()};
@@ -317,6 +322,8 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_MemberHeard());
     case wire::Body_Evict:
       return Convert(*envelope.body_as_Evict());
+    case wire::Body_Suffer:
+      return Convert(*envelope.body_as_Suffer());
   }
   return Malformed("its kind is unknown");
 }

@@ -67,6 +67,9 @@ struct Encoder {
   auto operator()(const message::Evict& evict) {
     return wire::CreateEvict(builder, evict.incarnation.value, Text(builder, evict.why));
   }
+  auto operator()(const message::Suffer& suffer) {
+    return wire::CreateSuffer(builder, Text(builder, suffer.fault), suffer.incarnation.value);
+  }
   auto operator()(const message::Heartbeat& /*heartbeat*/) {
     return wire::CreateHeartbeat(builder);
   }

@@ -41,6 +41,7 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::MemberSilent&) const { return "MemberSilent"; }
     absl::string_view operator()(const message::MemberHeard&) const { return "MemberHeard"; }
     absl::string_view operator()(const message::Evict&) const { return "Evict"; }
+    absl::string_view operator()(const message::Suffer&) const { return "Suffer"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -157,7 +157,7 @@ TEST(Recovery, TheCoordinatorDiesAtATime) {
 
 TEST(Recovery, WrongFaultsAreUsageErrors) {
   for (const char* fault : {"kill rank=2", "murder rank=2 at=step:1", "kill rank=4 at=step:1",
-                            "stop node=0 at=step:1", "kill rank=2 at=time:1s"}) {
+                            "stop node=0 at=step:1", "exit rank=2 at=time:1s"}) {
     Subprocess run(Train(1, {fault}));
     EXPECT_EQ(run.AwaitExitCode(), 2) << fault;
     EXPECT_THAT(run.error(), HasSubstr("--help"));

@@ -157,5 +157,23 @@ TEST_F(NodeCheckpointsTest, ACopyOfAnothersThatGoesBadHereIsNoFaultOfTheOthers) 
   EXPECT_EQ(CopiesHeld(), 0u);
 }
 
+TEST_F(NodeCheckpointsTest, AFlippedBitMakesAnotherDigest) {
+  Save();
+  FromCoordinator(checkpoint::Fetch{0, kName, {Source::Kind::kLocal, 1}, Digest(), 1});
+  node_->FlipBit(1);  // another rank's
+  char bytes[kLength] = {};
+  const auto read = [&] {
+    for (const SharedFd& room : rooms_) {
+      if (pread(room->get(), bytes, kLength, 0) == static_cast<ssize_t>(kLength) && bytes[0] != 0) {
+        return std::string(bytes, kLength);
+      }
+    }
+    return std::string();
+  };
+  EXPECT_EQ(read(), "abcdefgh");
+  node_->FlipBit(0);
+  EXPECT_EQ(read(), "abcddfgh");
+}
+
 }  // namespace
 }  // namespace phalanx::control

@@ -53,7 +53,8 @@ inline std::vector<Message> SampleMessages() {
       message::Heartbeat{},
       message::MemberSilent{Incarnation{19}, "is stopped"},
       message::MemberHeard{Incarnation{20}, 3100},
-      message::Evict{Incarnation{21}, "is stopped"}};
+      message::Evict{Incarnation{21}, "is stopped"},
+      message::Suffer{"kill rank=2 at=point:revoked", Incarnation{22}}};
 }
 
 }  // namespace phalanx::control

@@ -53,6 +53,8 @@ TEST(FaultTest, EveryTargetPointAndMeasureIsRead) {
   EXPECT_EQ(slow.factor, 2.5);
   EXPECT_EQ(slow.for_ns, 0);
   EXPECT_EQ(ParseFault("drop link=1-0 at=time:1s fraction=0.01")->fraction, 0.01);
+  EXPECT_EQ(ParseFault("flip rank=3 at=point:revoked")->copy, 0);
+  EXPECT_EQ(ParseFault("flip rank=3 at=point:revoked copy=2")->copy, 2);
   EXPECT_EQ(ParseFault("exit rank=0 at=op:1000")->when.kind, When::Kind::kOp);
   EXPECT_EQ(ParseFault("wipe voter=2 at=point:proposed")->target.kind, Target::Kind::kVoter);
 }
@@ -83,6 +85,7 @@ TEST(FaultTest, WhatIsWrongIsNamed) {
       {"kill rank=1 at=step:1 for=3s", "unknown word 'for=3s'"},
       {"stop rank=1 at=step:1 for=0s", "'for=0s': that is no time at all"},
       {"flip coordinator at=time:1s", "unknown word 'coordinator'; flip takes rank=N, at=WHEN"},
+      {"flip rank=1 at=time:1s copy=-1", "'copy=-1': no number"},
       {"cut rank=1 at=time:1s", "cut takes link=A-B, at=WHEN, for=DURATION"},
       {"cut link=1 at=time:1s", "'link=1': no two nodes"},
       {"cut link=1-1 at=time:1s", "'link=1-1': a link has two ends"},
@@ -149,6 +152,7 @@ class RandomFault {
     const double share = (1 + static_cast<double>(Below(1'000'000))) / 1'000'000;
     if (fault.action == Action::kSlow)
       fault.factor = 1 + share * static_cast<double>(Below(900) + 1);
+    if (fault.action == Action::kFlip) fault.copy = static_cast<int>(Below(5));
     if (fault.action == Action::kDrop) fault.fraction = share / static_cast<double>(Below(900) + 1);
     return fault;
   }

@@ -10,7 +10,8 @@
 //   cut       link=A-B, of nodes A and B, in both directions; for=
 //   slow      link=A-B; factor=X, over 1; for=
 //   drop      link=A-B; fraction=X, over 0 and at most 1; for=
-//   flip      rank=N: a bit of its replica
+//   flip      rank=N: a bit of what is saved of it; copy=K (0), of its K-th holder, of which the
+//             node of the rank itself is the first
 //   fill      rank=N node=N: its memory; for=
 //   wipe      voter=N: its log
 //
@@ -81,6 +82,7 @@ struct Fault {
   When when;
   int64_t for_ns = 0;   // 0: for good
   int code = 1;         // of kExit
+  int copy = 0;         // of kFlip
   double factor = 1;    // of kSlow
   double fraction = 0;  // of kDrop
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -141,6 +142,7 @@ class CoordinatorCore {
     kAnnounceFinished,
     kCheckpoint,
     kSuffer,
+    kOrderFaults,
   };
   // Somebody who asked how the job is.
   struct Question {
@@ -239,6 +241,10 @@ class CoordinatorCore {
   bool SuffersAt(faults::Point point);
   bool SuffersNow();
   bool Suffers(const std::vector<faults::Due>& due);
+  void OnFaultPerformed(const message::FaultPerformed& performed);
+  void OrderFault(const faults::Fault& fault);
+  void OrderFaults();
+  std::pair<AgentId, Incarnation> WhoSuffers(const faults::Fault& fault) const;
   void DropAgent(AgentId agent, const std::string& why);
   void Send(AgentId agent, Message message);
   void Broadcast(const Message& message);
@@ -279,6 +285,7 @@ class CoordinatorCore {
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
   std::vector<Question> questions_;  // not answered yet
   faults::FaultPlan faults_;
+  std::vector<faults::Fault> ordered_faults_;    // that others suffer once that is in the record
   bool suffers_ = false;                         // dies as soon as that is in the record
   std::optional<Clock::time_point> resumed_at_;  // began with a record
   bool writing_ = false;

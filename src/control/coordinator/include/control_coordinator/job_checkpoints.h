@@ -73,6 +73,8 @@ class JobCheckpoints {
 
   // The newest committed version; kInitialVersion before the first.
   checkpoint::VersionName newest() const { return checkpoint::Newest(record_); }
+  // Of that rank's shard, as placed last: the first one is the rank's own agent. 0: there is none.
+  checkpoint::AgentId HolderOf(int rank, int copy) const;
   // A version is being written to files.
   bool writing() const { return tier_.writing(); }
   // A version is on its way that may be written to files.
@@ -106,6 +108,7 @@ class JobCheckpoints {
   ReplicaSettings replicas_;
   std::vector<Agent> agents_;
   std::vector<checkpoint::AgentId> owners_;
+  std::vector<std::vector<checkpoint::AgentId>> holders_;  // by rank, as placed last
   std::vector<checkpoint::Inventory> inventories_;
   std::unique_ptr<checkpoint::Commit> commit_;    // null: no view
   std::unique_ptr<checkpoint::Restore> restore_;  // null: not all is known yet

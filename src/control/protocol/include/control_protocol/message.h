@@ -20,7 +20,7 @@
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -100,6 +100,13 @@ struct Evict {
   Incarnation incarnation;
   std::string why;  // its MemberLost says the same
   bool operator==(const Evict&) const = default;
+};
+
+// To an agent, for a test: it, or a process of its node, suffers this fault now.
+struct Suffer {
+  std::string fault;        // see faults/fault.h
+  Incarnation incarnation;  // of the process that does; 0: the agent
+  bool operator==(const Suffer&) const = default;
 };
 
 // "I am there." From a member to its agent, and between agents and the coordinator, every 100 ms.
@@ -227,13 +234,15 @@ struct JobStatus {
 
 }  // namespace message
 
-using Message = std::variant<
-    message::Join, message::Leave, message::AgentHello, message::MemberLost, message::AgentWelcome,
-    message::Progress, message::Refused, message::View, message::Revoked, message::AllLeft,
-    message::Segments, message::Ordering, message::AskCommunicatorIds, message::CommunicatorIds,
-    message::AskStatus, message::JobStatus, message::SpareAccepted, message::Recoverable,
-    message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed,
-    message::Heartbeat, message::MemberSilent, message::MemberHeard, message::Evict>;
+using Message =
+    std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
+                 message::AgentWelcome, message::Progress, message::Refused, message::View,
+                 message::Revoked, message::AllLeft, message::Segments, message::Ordering,
+                 message::AskCommunicatorIds, message::CommunicatorIds, message::AskStatus,
+                 message::JobStatus, message::SpareAccepted, message::Recoverable,
+                 message::Finished, message::AllFinished, message::Checkpoint,
+                 message::FaultPerformed, message::Heartbeat, message::MemberSilent,
+                 message::MemberHeard, message::Evict, message::Suffer>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);
