@@ -7,6 +7,8 @@ namespace {
 const JobOptions kNoSpare = {{"-n", "4"}};
 const JobOptions kOneSpare = {{"-n", "4"}, {"--spares", "1"}};
 const JobOptions kTwoSpares = {{"-n", "4"}, {"--spares", "2"}};
+const JobOptions kNodes = {{"--nodes", "localhost:1,localhost:2,localhost:1"}, {"--spares", "3"}};
+const JobOptions kTwoNodes = {{"--nodes", "localhost:2,localhost:2"}, {"--spares", "2"}};
 
 Scenario KillCoordinatorAt(const std::string& point) {
   return {"kill-coordinator-" + point,
@@ -48,6 +50,34 @@ std::vector<Scenario> Make() {
        kOneSpare,
        {"kill rank={0..3} at=step:0"}},
       {"last-step", "a rank, when others are done", kOneSpare, {"kill rank={0..3} at=step:479"}},
+      {"kill-spare",
+       "a waiting spare, and then a rank",
+       kTwoSpares,
+       {"kill spare={0..1} at=point:committed", "kill rank={0..3} at=step:{50..470}"}},
+      {"kill-promoted",
+       "a rank, and the spare that takes its place",
+       kTwoSpares,
+       {"kill rank=2 at=step:{50..470}", "kill rank=2 at=point:restoring"}},
+      {"kill-stored",
+       "a rank, when a version is saved and not committed",
+       kOneSpare,
+       {"kill rank={0..3} at=point:stored"}},
+      {"kill-committed",
+       "a rank, when a version is committed and nobody knows it",
+       kOneSpare,
+       {"kill rank={0..3} at=point:committed"}},
+      {"kill-node",
+       "a node: its agent and all its ranks",
+       kNodes,
+       {"kill node=1 at=time:{50..150}ms"}},
+      {"kill-agent",
+       "an agent, with which its ranks die",
+       kNodes,
+       {"kill agent=1 at=time:{50..150}ms"}},
+      {"flip",
+       "a bit of a saved copy, and a rank is lost",
+       kTwoNodes,
+       {"kill rank={0..3} at=step:{50..470}", "flip rank={0..3} at=point:revoked copy={0..1}"}},
       {"kill-coordinator",
        "the coordinator, at some time",
        kNoSpare,
