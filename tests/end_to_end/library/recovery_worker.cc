@@ -1,6 +1,7 @@
 // A worker of the tests that uses Session::Run and says what it does: `pid P` at its start,
 // `place R epoch E` when its body runs, `rank R sum S` at its end. Its argument says how it works:
 //   until FILE  all-reduces until the file is there, which rank 0 looks for
+//   last RANK   in the first view that rank stays when the others are done, which they say
 //   wait RANK   in the first view that rank waits outside of the all-reduce in which the others are
 #include <unistd.h>
 
@@ -42,10 +43,19 @@ absl::Status AwaitAll(phalanx::View& view) {
   return again.ok() ? view.world().Barrier().Wait() : again.status();
 }
 
+absl::Status Last(phalanx::View& view, int rank) {
+  std::vector<int64_t> values(kCount, view.rank() + 1);
+  if (const absl::Status status = Sum(view, &values); !status.ok()) return status;
+  if (view.epoch() == 1 && view.rank() == rank) pause();
+  std::printf("done epoch %d\n", static_cast<int>(view.epoch()));
+  return absl::OkStatus();
+}
+
 absl::Status Work(phalanx::View& view, const std::string& how, const std::string& what) {
   if (const absl::Status status = AwaitAll(view); !status.ok()) return status;
   std::printf("place %d epoch %d\n", view.rank(), static_cast<int>(view.epoch()));
   if (how == "until") return Until(view, what);
+  if (how == "last") return Last(view, std::stoi(what));
   if (view.epoch() == 1 && view.rank() == std::stoi(what)) pause();
   std::vector<int64_t> values(kCount, view.rank() + 1);
   return Sum(view, &values);
