@@ -8,7 +8,7 @@ namespace phalanx::checkpoint {
 Restore::Restore(const RestoreSettings& settings, const RecordView& record,
                  std::vector<AgentId> owners, const std::vector<Inventory>& inventories,
                  const std::vector<RecordedVersion>& persisted)
-    : settings_(settings), owners_(std::move(owners)) {
+    : settings_(settings), owners_(std::move(owners)), round_(settings.rounds_before) {
   std::map<VersionName, Candidate> candidates;
   for (const RecordedVersion& version : record.kept) {
     Candidate& candidate = candidates[version.name];

@@ -66,6 +66,7 @@ JobCheckpoints::Outputs JobCheckpoints::LoseAgent(AgentId agent) {
 
 void JobCheckpoints::Claim(Outputs* outputs) {
   ++record_.term.claim;
+  if (restore_ != nullptr) rounds_ = restore_->rounds();
   restore_.reset();
   inventories_.clear();
   bytes_copied_ = 0;
@@ -136,8 +137,10 @@ void JobCheckpoints::OnInventory(checkpoint::Inventory inventory, Outputs* outpu
 
 void JobCheckpoints::BeginRestoreIfReady(Outputs* outputs) {
   if (commit_->asking() || restored_ || restore_ != nullptr || !tier_.known()) return;
-  restore_ = std::make_unique<checkpoint::Restore>(checkpoint::RestoreSettings{}, record_, owners_,
-                                                   inventories_, tier_.Versions());
+  checkpoint::RestoreSettings settings;
+  settings.rounds_before = rounds_;
+  restore_ = std::make_unique<checkpoint::Restore>(settings, record_, owners_, inventories_,
+                                                   tier_.Versions());
   outputs->restoring = true;
   Perform(restore_->Step(checkpoint::RestoreBegins{}), outputs);
 }

@@ -68,6 +68,17 @@ TEST(RestoreTest, NamesTheLostShardAndTakesAllRanksToAnOlderVersion) {
   EXPECT_GT(At<Fetch>(next, 1).round, At<Fetch>(first, 0).round);
 }
 
+TEST(RestoreTest, ItsRoundsComeAfterThoseOfOneThatWasGivenUp) {
+  Restore first({}, {{3, 3}, {kRecordedNine}}, {10}, {Of(10, {{kNine, 0, kOfRank0}})},
+                {kRecordedFive});
+  first.Step(RestoreBegins{});
+  first.Step(FetchFailed{0, kNine, {Kind::kLocal, 10}, true});
+  RestoreSettings settings;
+  settings.rounds_before = first.rounds();
+  Restore second(settings, {{3, 3}, {kRecordedNine}}, {10}, {}, {kRecordedFive});
+  EXPECT_GT(At<Fetch>(second.Step(RestoreBegins{}), 1).round, first.rounds());
+}
+
 TEST(RestoreTest, NothingCommittedIsTheFirstState) {
   Restore restore({}, {{3, 3}, {}}, {10}, {}, {});
   EXPECT_EQ(At<Fetch>(restore.Step(RestoreBegins{}), 0).source.kind, Kind::kInitial);

@@ -164,6 +164,22 @@ TEST_F(JobReplicasTest, ACopyOfTheCommittedVersionThatFailsIsTriedAgain) {
   EXPECT_EQ(Say(kLeft, checkpoint::Stored{0, {kName, 1, kOne}}).healthy_copies, 2);
 }
 
+// A rank's answer about what it was told before is on its way then.
+TEST_F(JobReplicasTest, WhenAnAgentIsLostInARestoreTheNextOneIsAnother) {
+  LoadAll(Begin(1, kThree, {}));
+  Commit(kName);
+  checkpoints_.EndView();
+  const std::vector<checkpoint::ShardItem> both = {{kName, 0, kZero}, {kName, 1, kOne}};
+  const auto first =
+      Told<checkpoint::Fetch>(Begin(2, kThree, {{kLeft, both}, {kRight, both}, {kThird, both}}));
+  const std::vector<JobCheckpoints::Agent> two = {AgentOf(kLeft), AgentOf(kRight)};
+  const auto second = Told<checkpoint::Fetch>(
+      Answer(checkpoints_.LoseAgent(kThird), two, {{kLeft, both}, {kRight, both}}));
+  ASSERT_EQ(first.size(), 2u);
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_GT(second[0].second.round, first[0].second.round);
+}
+
 TEST_F(JobReplicasTest, ACorruptCopyIsCountedOnceAndAnotherSourceTaken) {
   LoadAll(Begin(1, kThree, {}, {kLeft, kRight}, {3, true}));
   Say(kLeft, checkpoint::Wants{0, kName});

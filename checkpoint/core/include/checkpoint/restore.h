@@ -20,6 +20,8 @@ namespace phalanx::checkpoint {
 
 struct RestoreSettings {
   int attempts = 3;  // at one source that doesn't answer
+  // Of a restore of the same view that was given up: an answer to it must not pass for one to this.
+  uint64_t rounds_before = 0;
 };
 
 struct Source {
@@ -82,6 +84,7 @@ class Restore {
   std::vector<RestoreOutput> Step(const RestoreInput& input);
 
   int corrupt_copies() const { return corrupt_; }
+  uint64_t rounds() const { return round_; }
 
  private:
   struct Candidate {

@@ -112,6 +112,7 @@ class JobCheckpoints {
   std::vector<checkpoint::Inventory> inventories_;
   std::unique_ptr<checkpoint::Commit> commit_;    // null: no view
   std::unique_ptr<checkpoint::Restore> restore_;  // null: not all is known yet
+  uint64_t rounds_ = 0;                           // of the restores that were given up
   bool restored_ = false;                         // in this view
   uint64_t bytes_restored_ = 0;
   int copies_ = 1;                  // of each shard, as placed
