@@ -16,7 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kEpochs = 40;  // so that it goes on for a while after the losses
+constexpr int kEpochs = 10;      // of 24 steps
+constexpr int kLongEpochs = 20;  // until there is something in files
 const std::vector<std::string> kOneNode = {"-n", "4"};
 const std::vector<std::string> kTwoNodes = {"--nodes", "localhost:2,localhost:2"};
 const std::vector<std::string> kThreeNodes = {"--nodes", "localhost:1,localhost:2,localhost:1"};
@@ -38,8 +39,9 @@ class ScenarioCopies : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static void ExpectWeights(const Subprocess& run, const std::vector<std::string>& placed) {
-    EXPECT_EQ(Digests(run.output()), UndisturbedWeights(placed, kEpochs)) << run.output();
+  static void ExpectWeights(const Subprocess& run, const std::vector<std::string>& placed,
+                            int epochs = kEpochs) {
+    EXPECT_EQ(Digests(run.output()), UndisturbedWeights(placed, epochs)) << run.output();
   }
 
   std::string folder_;
@@ -50,7 +52,8 @@ using Scenario5 = ScenarioCopies;
 // With one rank on each node, its other copies are on the next ones.
 TEST_F(Scenario5, OfThreeCopiesTwoAreLostAtOnce) {
   Subprocess run(Train(With(kFourNodes, {"--spares", "8", "--replicas", "3"}),
-                       {"kill node=0 at=time:300ms", "kill node=1 at=time:300ms"}, kEpochs));
+                       {"kill node=0 at=point:committed", "kill node=1 at=point:committed"},
+                       kEpochs));
   ASSERT_EQ(run.AwaitExitCode(), 0) << run.error();
   ExpectWeights(run, kFourNodes);
   EXPECT_THAT(run.error(), Not(HasSubstr("lost: version")));
@@ -60,10 +63,10 @@ TEST_F(Scenario5, OfThreeCopiesTwoAreLostAtOnce) {
 TEST_F(Scenario5, OfTwoCopiesBothAreLostAndTheFilesAreLeft) {
   Subprocess run(Train(
       With(kFourNodes, {"--spares", "8", "--persist", folder_}),
-      {"kill rank=3 at=step:500", "kill node=0 at=point:restored", "kill node=1 at=point:restored"},
-      kEpochs));
+      {"kill rank=3 at=step:350", "kill node=0 at=point:restored", "kill node=1 at=point:restored"},
+      kLongEpochs));
   ASSERT_EQ(run.AwaitExitCode(), 0) << run.error();
-  ExpectWeights(run, kFourNodes);
+  ExpectWeights(run, kFourNodes, kLongEpochs);
   EXPECT_THAT(run.error(), Not(HasSubstr("all ranks go on from step 0 "))) << run.error();
 }
 
@@ -141,9 +144,9 @@ using Scenario11 = ScenarioCopies;
 TEST_F(Scenario11, WhenOneRanksCopyIsGoneAllRanksRestoreTheSameVersion) {
   Subprocess run(
       Train(With(kOneNode, {"--spares", "1", "--persist", folder_, "--persist-every", "50"}),
-            {"kill rank=1 at=step:500", "flip rank=2 at=point:revoked"}, kEpochs));
+            {"kill rank=1 at=step:350", "flip rank=2 at=point:revoked"}, kLongEpochs));
   ASSERT_EQ(run.AwaitExitCode(), 0) << run.error();
-  ExpectWeights(run, kOneNode);
+  ExpectWeights(run, kOneNode, kLongEpochs);
   EXPECT_THAT(run.error(), HasSubstr("a saved copy is corrupt: version "));
   EXPECT_EQ(Count(run.error(), "recovered in "), 1) << run.error();
 }
