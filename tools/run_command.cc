@@ -58,6 +58,7 @@ Examples:
 struct RunOptions {
   int ranks = 0;
   int spares = 0;
+  int max_restarts = 0;
   int replicas = 0;
   bool label = true;
   bool no_label = false;
@@ -173,6 +174,14 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       .add_option("--spares", options->spares,
                   "How many processes more to start that wait to take a lost one's place; the "
                   "program must use Session::Run")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--max-restarts", options->max_restarts,
+                  "How many processes each node starts anew where others were lost: as the next "
+                  "spares, or, without one, in the lost one's place")
+      ->envname("PHALANX_MAX_RESTARTS")
       ->check(CLI::Range(0, 65536))
       ->capture_default_str()
       ->type_name("N");
@@ -443,7 +452,8 @@ int RunCommand(const std::vector<std::string>& arguments) {
   }
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
-  assignment.replaces = options.spares > 0;
+  assignment.restarts = options.max_restarts;
+  assignment.replaces = options.spares > 0 || options.max_restarts > 0;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
   if (options.has_nodes()) {
     return RunOnNodes(options, std::move(assignment));

@@ -65,6 +65,12 @@ class AgentImpl final : public Agent {
     });
   }
 
+  void SpareExited(pid_t pid, const std::string& how) override {
+    const std::lock_guard lock(mutex_);
+    if (context_ == nullptr) return;
+    asio::post(*context_, [this, pid, how] { node_->SpareExited(pid, how); });
+  }
+
   void SetPaused(bool paused) override {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;

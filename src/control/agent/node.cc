@@ -30,6 +30,8 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       link_(context, options.coordinator, tls),
       idle_timer_(context),
       node_(options.node),
+      spares_to_come_(options.spares),
+      restarts_left_(options.restarts),
       checkpoints_(context, CheckpointHandlers(), options.persist, options.job, options.logger),
       tick_timer_(context),
       watch_timer_(context),
@@ -222,7 +224,9 @@ void Node::OnJoin(uint64_t id, message::Join join) {
   worker.incarnation = join.member.incarnation;
   worker.state = State::kJoining;
   join.member.pid = worker.pid;
-  if (join.spare) ++spares_seen_;
+  if (join.spare && joined_spares_.insert(worker.pid).second && spares_to_come_ > 0) {
+    --spares_to_come_;
+  }
   link_.Send(join);
   worker.join = std::move(join);
 }

@@ -43,6 +43,7 @@ class Node {
   void Start();
   // Whether the coordinator was told of it as a loss, now or before.
   bool WorkerExited(pid_t pid, const std::string& how);
+  void SpareExited(pid_t pid, const std::string& how);
   // The owner has stopped the workers, or has let them go on.
   void SetPaused(bool paused);
   // Flushes to the coordinator within `timeout`; then calls `done`.
@@ -113,6 +114,7 @@ class Node {
   void OnSuffer(const message::Suffer& suffer);
   void SufferByProcess(const faults::Fault& fault, Incarnation incarnation);
   [[noreturn]] void Die(bool with_workers);
+  void OnStartSpare(const message::StartSpare& start);
 
   void OnCoordinatorMessage(const Message& message);
   void OnCoordinatorLost(const absl::Status& status);
@@ -149,7 +151,9 @@ class Node {
   bool coordinator_lost_ = false;
   bool all_finished_ = false;        // in this view
   bool failures_unsettled_ = false;  // no view since the coordinator was lost
-  int spares_seen_ = 0;              // that have joined
+  int spares_to_come_ = 0;           // that haven't joined
+  int restarts_left_ = 0;
+  std::set<pid_t> joined_spares_;  // and haven't ended
   // About this view's members; a coordinator that comes may not know it.
   std::vector<Message> said_;
   bool joins_seen_ = false;

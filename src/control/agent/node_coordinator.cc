@@ -37,6 +37,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnEvict(*evict);
   } else if (const auto* suffer = std::get_if<message::Suffer>(&message)) {
     OnSuffer(*suffer);
+  } else if (const auto* start = std::get_if<message::StartSpare>(&message)) {
+    OnStartSpare(*start);
   } else {
     options_.logger.Warning(
         absl::StrCat("ignored a message from the coordinator: ", NameOf(message)));

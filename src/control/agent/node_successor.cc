@@ -16,7 +16,8 @@ message::AgentHello Node::Hello() const {
   hello.cores = options_.cores;
   hello.machine = options_.machine;
   // Those that have not joined, and those whose joining is said again.
-  hello.spares = std::max(options_.spares - spares_seen_, 0);
+  hello.spares = spares_to_come_;
+  hello.restarts = restarts_left_;
   for (const auto& [id, worker] : workers_) {
     if (worker.join.has_value() && worker.join->spare && IsAwaited(worker)) ++hello.spares;
   }

@@ -83,6 +83,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
     OnFinished(said.agent, *finished);
+  } else if (const auto* gone = std::get_if<message::SpareGone>(&said.message)) {
+    OnSpareGone(said.agent, *gone);
   } else {
     DropAgent(said.agent, absl::StrCat("unexpected ", NameOf(said.message)));
   }
@@ -279,11 +281,14 @@ void CoordinatorCore::OnMemberLost(AgentId agent, const message::MemberLost& los
   });
   if (spare != spares_.end()) {
     Log(LogSeverity::kWarning, absl::StrCat("a spare is lost: ", Describe(*spare), " ", lost.how));
+    const MemberRecord record = *spare;
     spares_.erase(spare);
+    StartAnother(record);
     return;
   }
   const auto found = members_.find(lost.incarnation.value);
   if (found == members_.end() || found->second.agent != agent) return;
+  found->second.restarted = lost.restarted;
   LoseMember(lost.incarnation.value, Lost(found->second, lost.how));
 }
 
@@ -311,7 +316,9 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
     case Phase::kRunning:
       Forget(incarnation);
       Log(LogSeverity::kWarning, std::string(reason.message()));
-      return CanRecover() ? BeginRecovery(record, reason) : FailRunning(reason);
+      if (!CanGoOnWithout({})) return FailRunning(reason);
+      StartAnother(record);
+      return SparesLeft() > 0 ? BeginRecovery(record, reason) : FailRunning(reason);
     case Phase::kRecovering:
       Forget(incarnation);
       Log(LogSeverity::kWarning, std::string(reason.message()));

@@ -38,8 +38,9 @@ void CoordinatorCore::OnMemberSilent(AgentId agent, const message::MemberSilent&
   record->silent = true;
   const bool is_member = members_.count(silent.incarnation.value) > 0;
   const bool is_replaceable =
-      is_member && ((phase_ == Phase::kRunning && CanRecoverWithout({silent.incarnation.value})) ||
-                    (phase_ == Phase::kRecovering && SparesLeft() > 0));
+      is_member &&
+      ((phase_ == Phase::kRunning && CanRecoverWithout({silent.incarnation.value})) ||
+       (phase_ == Phase::kRecovering && SparesWithout({silent.incarnation.value}) >= 0));
   if (is_replaceable) {
     Evict(*record, silent.how);
   } else {

@@ -80,8 +80,9 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
     outputs_.push_back(CloseAgent{agent});
     return;
   }
-  AgentRecord record{hello.node,   hello.node_name, std::max(hello.cores, 1),
-                     hello.spares, hello.machine,   hello.peers};
+  AgentRecord record{hello.node,    hello.node_name, std::max(hello.cores, 1),
+                     hello.spares,  hello.machine,   hello.peers,
+                     hello.restarts};
   if (record.node < 0) {
     std::set<int> taken;
     for (const auto& [id, other] : agents_) taken.insert(other.node);

@@ -36,12 +36,20 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   FillVacancies();
 }
 
-// Of those that are there or were announced, aren't frozen, and aren't needed yet.
-int CoordinatorCore::SparesLeft() const {
+// Of those that are there or were announced and aren't frozen, once these and all who are lost or
+// evicted already have been replaced. Where a process is lost another may be started.
+int CoordinatorCore::SparesWithout(const std::set<uint64_t>& incarnations) const {
   int left = -static_cast<int>(vacant_.size());
-  for (const auto& [incarnation, record] : members_) left -= record.evicted ? 1 : 0;
   for (const MemberRecord& spare : spares_) left += spare.silent ? 0 : 1;
-  for (const auto& [id, record] : agents_) left += record.spares_to_come;
+  std::map<AgentId, int> to_start;
+  for (const auto& [id, record] : agents_) {
+    left += record.spares_to_come;
+    to_start[id] = record.restarts_left;
+  }
+  for (const auto& [incarnation, record] : members_) {
+    if (!record.evicted && incarnations.count(incarnation) == 0) continue;
+    if (to_start[record.agent]-- <= 0) --left;
+  }
   return left;
 }
 
@@ -69,14 +77,43 @@ void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finishe
   if (all_finished_) WriteFirst(Afterwards::kAnnounceFinished);
 }
 
-// Of whoever is lost nothing is wanted; at least one is.
+// Of whoever is lost nothing is wanted.
+bool CoordinatorCore::CanGoOnWithout(const std::set<uint64_t>& incarnations) const {
+  return !all_finished_ && std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+    return incarnations.count(member.first) > 0 ||
+           (member.second.recoverable && !member.second.left);
+  });
+}
+
 bool CoordinatorCore::CanRecoverWithout(const std::set<uint64_t>& incarnations) const {
-  const int needed = std::max(static_cast<int>(incarnations.size()), 1);
-  return SparesLeft() >= needed && !all_finished_ &&
-         std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
-           return incarnations.count(member.first) > 0 ||
-                  (member.second.recoverable && !member.second.left);
-         });
+  return SparesWithout(incarnations) >= 0 && CanGoOnWithout(incarnations);
+}
+
+// Where a process was lost another is started, if its launcher does that: the next spare, or, where
+// there is none, the one that takes the place.
+void CoordinatorCore::StartAnother(const MemberRecord& lost) {
+  if (!lost.restarted) StartSpareAt(lost.agent, lost.member.incarnation);
+}
+
+void CoordinatorCore::StartSpareAt(AgentId agent, Incarnation lost) {
+  const auto found = agents_.find(agent);
+  if (found == agents_.end() || found->second.restarts_left == 0 || all_finished_) return;
+  --found->second.restarts_left;
+  ++found->second.spares_to_come;
+  Send(agent, message::StartSpare{lost});
+}
+
+void CoordinatorCore::OnSpareGone(AgentId agent, const message::SpareGone& gone) {
+  int& to_come = agents_.at(agent).spares_to_come;
+  to_come = std::max(to_come - 1, 0);
+  const std::string line =
+      absl::StrCat("a spare on ", DescribeNode(agent), " ", gone.how, " before it joined");
+  Log(LogSeverity::kWarning, line);
+  StartSpareAt(agent, Incarnation{0});
+  if (vacant_.empty() || SparesLeft() >= 0) return;
+  const absl::Status reason = absl::UnavailableError(
+      absl::StrCat(line, "; no spare is left for rank ", vacant_.front().member.rank));
+  return phase_ == Phase::kJoining ? FailJoining(reason) : FailRecovery(reason);
 }
 
 // One on the same node is as close to the others as the lost one was.
@@ -126,6 +163,7 @@ void CoordinatorCore::Revoke(const absl::Status& reason) {
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
+  StartAnother(lost);
   if (SparesLeft() <= 0) {
     return FailRecovery(
         absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));

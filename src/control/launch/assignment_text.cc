@@ -65,6 +65,7 @@ std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* gra
       {"first_rank", number(&to->first_rank)},
       {"local_world_size", number(&to->local_world_size)},
       {"spares", number(&to->spares)},
+      {"restarts", number(&to->restarts)},
       {"replaces", number(replaces)},
       {"argument",
        [to](const std::string& value) {
@@ -107,6 +108,7 @@ std::string ToText(const NodeAssignment& assignment) {
   AddLine(&text, "first_rank", absl::StrCat(assignment.first_rank));
   AddLine(&text, "local_world_size", absl::StrCat(assignment.local_world_size));
   AddLine(&text, "spares", absl::StrCat(assignment.spares));
+  AddLine(&text, "restarts", absl::StrCat(assignment.restarts));
   AddLine(&text, "replaces", assignment.replaces ? "1" : "0");
   for (const std::string& argument : assignment.program) AddLine(&text, "argument", argument);
   for (const auto& [name, value] : assignment.variables) {

@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -68,13 +70,25 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   absl::Status StartAgent();
   void FollowOrders();
   absl::StatusOr<std::string> FindWorkerProgram() const;
-  SupervisedWorker MakeWorker(int local_rank, const std::string& file) const;
+  // `spare`: its number among the spares; negative: one that begins with a rank.
+  SupervisedWorker MakeWorker(int local_rank, int spare) const;
+  void StartSpares();
+  void StartSpare(int slot);
   void HandleEndOutside(pid_t pid, int wait_status);
   void HandleLoss(const absl::Status& reason);
 
   void OnWorkerEnded(int rank, pid_t pid, int wait_status) override {
+    const auto slot = slot_of_worker_.find(rank);
+    if (slot != slot_of_worker_.end()) {
+      free_slots_.push_back(slot->second);
+      slot_of_worker_.erase(slot);
+    }
     rank_of_ended_[pid] = rank;
     agent_->WorkerExited(pid, wait_status);
+    if (rank >= assignment_.world_size) {
+      agent_->SpareExited(pid, ProcessEnd::From(wait_status).Describe());
+    }
+    StartSpares();
   }
   void OnFirstFailure(int rank, pid_t pid, const ProcessEnd& end, int) override {
     const bool alone = assignment_.world_size == 1;
@@ -86,7 +100,7 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     loop_.stop();
   }
 
-  // These five come on the agent's thread.
+  // These six come on the agent's thread.
   void OnViewBegan(const std::vector<pid_t>& pids) override {
     asio::post(loop_, [this, pids] {
       has_begun_ = true;
@@ -106,6 +120,12 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   void OnRecovering() override {
     asio::post(loop_, [this] { supervisor_->OnFailuresSettled(); });
   }
+  void OnStartSpare() override {
+    asio::post(loop_, [this] {
+      ++spares_to_start_;
+      StartSpares();
+    });
+  }
   void OnEndedOutside(pid_t pid, int wait_status) override {
     asio::post(loop_, [this, pid, wait_status] { HandleEndOutside(pid, wait_status); });
   }
@@ -119,12 +139,17 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<Agent> agent_;
   std::map<pid_t, int> rank_of_ended_;
+  std::string worker_file_;
+  std::map<int, int> slot_of_worker_;  // local ranks of those that run, by their numbers
+  std::deque<int> free_slots_;         // of those that have ended, in that order
+  int spares_to_start_ = 0;
+  int spares_started_ = 0;
   bool has_begun_ = false;
   int exit_code_ = kExitFailure;
 };
 
 absl::Status NodeJob::RunWorkers() {
-  PHX_ASSIGN_OR_RETURN(const std::string file, FindWorkerProgram());
+  PHX_ASSIGN_OR_RETURN(worker_file_, FindWorkerProgram());
   PHX_ASSIGN_OR_RETURN(keeper_, Keeper::Start());  // before there are threads
   PHX_RETURN_IF_ERROR(StartAgent());
   SupervisorOptions options;
@@ -138,7 +163,9 @@ absl::Status NodeJob::RunWorkers() {
   if (coordinator != nullptr) options.bystanders.insert(coordinator->pid());
   for (int local_rank = 0; local_rank < assignment_.local_world_size + assignment_.spares;
        ++local_rank) {
-    options.workers.push_back(MakeWorker(local_rank, file));
+    const bool is_spare = local_rank >= assignment_.local_world_size;
+    options.workers.push_back(MakeWorker(local_rank, is_spare ? spares_started_++ : -1));
+    slot_of_worker_[options.workers.back().rank] = local_rank;
   }
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
@@ -159,6 +186,7 @@ absl::Status NodeJob::StartAgent() {
   options.node_name = assignment_.node_name;
   options.cores = UsableCores();
   options.spares = assignment_.spares;
+  options.restarts = assignment_.restarts;
   options.machine = assignment_.machine.empty() ? MachineId() : assignment_.machine;
   options.supervised = true;
   options.awaits_successors = true;  // the launcher starts them
@@ -202,10 +230,7 @@ void NodeJob::HandleEndOutside(pid_t pid, int wait_status) {
   const ProcessEnd end = ProcessEnd::From(wait_status);
   if (!assignment_.replaces || end.Succeeded() || supervisor_->ending()) return;
   const int rank = rank_of_ended_[pid];
-  if (rank >= assignment_.world_size) {
-    logger_.Warning(absl::StrCat("a spare (pid ", pid, ") ", end.Describe()));
-    return;
-  }
+  if (rank >= assignment_.world_size) return;  // the coordinator says it
   logger_.Error(absl::StrCat("rank ", rank, " (pid ", pid, ") ", end.Describe(),
                              " outside of the job's view; ending the job"));
   supervisor_->OnNotReplaced();
@@ -219,8 +244,34 @@ absl::StatusOr<std::string> NodeJob::FindWorkerProgram() const {
                          FoldersBeside(ThisCommand()));
 }
 
-SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) const {
-  const int spare = local_rank - assignment_.local_world_size;
+// Each in the place of one that has ended, whose loss may be known before its end is.
+void NodeJob::StartSpares() {
+  while (spares_to_start_ > 0 && !free_slots_.empty()) {
+    --spares_to_start_;
+    const int slot = free_slots_.front();
+    free_slots_.pop_front();
+    StartSpare(slot);
+  }
+}
+
+// With the local rank of the other, which may stand for a device.
+void NodeJob::StartSpare(int slot) {
+  const SupervisedWorker worker = MakeWorker(slot, spares_started_++);
+  const absl::Status status = supervisor_->Add(worker);
+  const std::string where = assignment_.local_world_size == assignment_.world_size
+                                ? ""
+                                : absl::StrCat(" on ", assignment_.node_name);
+  if (status.ok()) {
+    slot_of_worker_[worker.rank] = slot;
+    logger_.Warning(absl::StrCat("started another process: spare ", spares_started_ - 1, where));
+    return;
+  }
+  free_slots_.push_back(slot);
+  logger_.Error(absl::StrCat("cannot start another process: ", status.message()));
+  agent_->SpareExited(-1, "could not be started");
+}
+
+SupervisedWorker NodeJob::MakeWorker(int local_rank, int spare) const {
   WorkerPlace place;
   place.rank = spare < 0 ? assignment_.first_rank + local_rank : -1;
   place.world_size = assignment_.world_size;
@@ -239,11 +290,12 @@ SupervisedWorker NodeJob::MakeWorker(int local_rank, const std::string& file) co
         spare < 0 ? absl::StrCat("[", place.rank, "] ") : absl::StrCat("[spare ", spare, "] ");
   }
   worker.waits = spare >= 0;
-  worker.request.file = file;
+  worker.request.file = worker_file_;
   worker.request.arguments = assignment_.program;
   worker.request.environment = ChangeEnvironment(inherited, changes);
   worker.request.folder = assignment_.folder;
-  worker.request.input = local_rank == 0 ? surroundings_.first_input : ChildInput::kNothing;
+  worker.request.input =
+      local_rank == 0 && spare < 0 ? surroundings_.first_input : ChildInput::kNothing;
   return worker;
 }
 

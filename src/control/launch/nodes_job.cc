@@ -84,7 +84,7 @@ absl::Status NodesJob::RunAgents() {
   options.grace = 2 * common_.grace + kMargin;
   options.hearing = options.grace;
   options.lost_exit_code = kExitLostElsewhere;
-  options.replaces = common_.spares > 0;
+  options.replaces = common_.replaces;
   options.logger = logger_;
   options.keeper = keeper_.get();
   options.bystanders.insert(coordinator_->pid());
@@ -133,7 +133,6 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   assignment.world_size = 0;
   for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
   assignment.first_rank = 0;
-  assignment.replaces = common_.spares > 0;
   const int nodes = static_cast<int>(options_.hosts.size());
   std::vector<SupervisedWorker> agents;
   for (const HostSlots& host : options_.hosts) {
@@ -166,7 +165,7 @@ bool NodesJob::IsLoss(int node, const ProcessEnd& end) const {
 // Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
 void NodesJob::OnWorkerEnded(int node, pid_t pid, int wait_status) {
   const ProcessEnd end = ProcessEnd::From(wait_status);
-  const bool replaces = common_.spares > 0 && !supervisor_->ending();
+  const bool replaces = common_.replaces && !supervisor_->ending();
   if (end.Succeeded()) {
     // The job has come to a good end there, so it has done so without those that were lost.
     if (replaces) supervisor_->OnJobEnded();

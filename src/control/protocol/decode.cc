@@ -99,6 +99,7 @@ absl::StatusOr<Message> Convert(const wire::Leave& from) {
 
 absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
   if (from.spares() < 0 || from.spares() > kMaxWorldSize) return Malformed("too many spares");
+  if (from.restarts() < 0 || from.restarts() > kMaxWorldSize) return Malformed("too many restarts");
   if (from.node() < -1 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   PHX_ASSIGN_OR_RETURN(std::string job, TextOf(from.job()));
   PHX_ASSIGN_OR_RETURN(std::string node_name, TextOf(from.node_name()));
@@ -118,12 +119,13 @@ absl::StatusOr<Message> Convert(const wire::AgentHello& from) {
     PHX_ASSIGN_OR_RETURN(hello.peers.host, TextOf(from.peer_host()));
   }
   hello.peers.port = from.peer_port();
+  hello.restarts = from.restarts();
   return hello;
 }
 
 absl::StatusOr<Message> Convert(const wire::MemberLost& from) {
   PHX_ASSIGN_OR_RETURN(std::string how, TextOf(from.how()));
-  return message::MemberLost{Incarnation{from.incarnation()}, std::move(how)};
+  return message::MemberLost{Incarnation{from.incarnation()}, std::move(how), from.restarted()};
 }
 
 absl::StatusOr<Message> Convert(const wire::MemberSilent& from) {
@@ -143,6 +145,15 @@ absl::StatusOr<Message> Convert(const wire::Evict& from) {
 absl::StatusOr<Message> Convert(const wire::Suffer& from) {
   PHX_ASSIGN_OR_RETURN(std::string fault, TextOf(from.fault()));
   return message::Suffer{std::move(fault), Incarnation{from.incarnation()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::StartSpare& from) {
+  return message::StartSpare{Incarnation{from.lost()}};
+}
+
+absl::StatusOr<Message> Convert(const wire::SpareGone& from) {
+  PHX_ASSIGN_OR_RETURN(std::string how, TextOf(from.how()));
+  return message::SpareGone{std::move(how)};
 }
 
 absl::StatusOr<Message> Convert(const wire::AgentWelcome& from) {
@@ -324,6 +335,10 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Evict());
     case wire::Body_Suffer:
       return Convert(*envelope.body_as_Suffer());
+    case wire::Body_StartSpare:
+      return Convert(*envelope.body_as_StartSpare());
+    case wire::Body_SpareGone:
+      return Convert(*envelope.body_as_SpareGone());
   }
   return Malformed("its kind is unknown");
 }

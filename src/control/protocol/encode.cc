@@ -52,11 +52,12 @@ struct Encoder {
     const auto machine = Text(builder, hello.machine);
     const auto peer_host = Text(builder, hello.peers.host);
     return wire::CreateAgentHello(builder, hello.version, job, hello.node, node_name, hello.cores,
-                                  hello.spares, hello.returns, machine, peer_host,
-                                  hello.peers.port);
+                                  hello.spares, hello.returns, machine, peer_host, hello.peers.port,
+                                  hello.restarts);
   }
   auto operator()(const message::MemberLost& lost) {
-    return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how));
+    return wire::CreateMemberLost(builder, lost.incarnation.value, Text(builder, lost.how),
+                                  lost.restarted);
   }
   auto operator()(const message::MemberSilent& silent) {
     return wire::CreateMemberSilent(builder, silent.incarnation.value, Text(builder, silent.how));
@@ -69,6 +70,12 @@ struct Encoder {
   }
   auto operator()(const message::Suffer& suffer) {
     return wire::CreateSuffer(builder, Text(builder, suffer.fault), suffer.incarnation.value);
+  }
+  auto operator()(const message::StartSpare& start) {
+    return wire::CreateStartSpare(builder, start.lost.value);
+  }
+  auto operator()(const message::SpareGone& gone) {
+    return wire::CreateSpareGone(builder, Text(builder, gone.how));
   }
   auto operator()(const message::Heartbeat& /*heartbeat*/) {
     return wire::CreateHeartbeat(builder);

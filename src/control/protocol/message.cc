@@ -42,6 +42,8 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::MemberHeard&) const { return "MemberHeard"; }
     absl::string_view operator()(const message::Evict&) const { return "Evict"; }
     absl::string_view operator()(const message::Suffer&) const { return "Suffer"; }
+    absl::string_view operator()(const message::StartSpare&) const { return "StartSpare"; }
+    absl::string_view operator()(const message::SpareGone&) const { return "SpareGone"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -41,6 +41,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
         group_(loop, sinks_, options_.keeper, this) {}
 
   absl::Status Start() override;
+  absl::Status Add(const SupervisedWorker& worker) override;
   void HandleSignal(int signal) override;
   void OnLost() override;
   void OnNotReplaced() override;
@@ -97,6 +98,11 @@ absl::Status SupervisorImpl::Start() {
   }
   started_ = true;
   return absl::OkStatus();
+}
+
+absl::Status SupervisorImpl::Add(const SupervisedWorker& worker) {
+  if (finished_ || swept_ || ending_.ending()) return absl::OkStatus();
+  return group_.Start(worker.rank, worker.label, worker.request, worker.input);
 }
 
 // A signal that whoever started us had ignored (nohup, a shell's background job) stays ignored.

@@ -25,8 +25,8 @@ inline std::vector<Message> SampleMessages() {
           JobSettings{OrderingMode::kAdaptive, 3, 250, StallAction::kWarn, 1 << 20, 900, 3}, true},
       message::Leave{Incarnation{7}},
       message::AgentHello{kProtocolVersion, "job", 3, "host", 16, 2, true, "machine",
-                          Endpoint{"::1", 4711}},
-      message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)"},
+                          Endpoint{"::1", 4711}, 5},
+      message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)", true},
       message::AgentWelcome{5},
       message::Progress{"3 of 4 ranks joined, waiting for rank 2"},
       message::Refused{Incarnation{9}, absl::InvalidArgumentError("no")},
@@ -54,7 +54,9 @@ inline std::vector<Message> SampleMessages() {
       message::MemberSilent{Incarnation{19}, "is stopped"},
       message::MemberHeard{Incarnation{20}, 3100},
       message::Evict{Incarnation{21}, "is stopped"},
-      message::Suffer{"kill rank=2 at=point:revoked", Incarnation{22}}};
+      message::Suffer{"kill rank=2 at=point:revoked", Incarnation{22}},
+      message::StartSpare{Incarnation{23}},
+      message::SpareGone{"exited with code 1"}};
 }
 
 }  // namespace phalanx::control

@@ -51,6 +51,10 @@ class AgentEvents {
   // or had left. Only in answer to WorkerExited().
   virtual void OnEndedOutside(pid_t /*pid*/, int /*wait_status*/) {}
 
+  // The owner is to start one process more, which waits for a rank to be lost: the next of
+  // AgentOptions::restarts.
+  virtual void OnStartSpare() {}
+
   // Without supervision: no worker is connected, and the job is over and its members have been told
   // so, or nobody has come for `idle_timeout`. At most once.
   virtual void OnDeserted() {}
@@ -68,7 +72,8 @@ struct AgentOptions {
   // Where this node's agent keeps checkpoints in files; the job's name must be a folder's then.
   PersistSettings persist;
 
-  int spares = 0;  // processes that the owner starts to wait for a rank to be lost
+  int spares = 0;    // processes that the owner starts to wait for a rank to be lost
+  int restarts = 0;  // how many more it would start, where others were lost: OnStartSpare()
 
   // Equal for agents that fall together, so that they don't hold copies for each other: see
   // MachineId(). Empty: this one falls alone.
@@ -107,6 +112,11 @@ class Agent {
   // A process that the owner had started has ended; `wait_status` as waitpid() gives it. Also for
   // processes that never connected. Any thread.
   virtual void WorkerExited(pid_t pid, int wait_status) = 0;
+
+  // A process that the owner had started as a spare has ended, as WorkerExited() said before. If it
+  // hadn't joined, nobody waits for it any more. `how` it ended, as "exited with code 1". Any
+  // thread.
+  virtual void SpareExited(pid_t pid, const std::string& how) = 0;
 
   // The owner has stopped its workers on purpose, or has let them go on: meanwhile nobody is taken
   // for frozen. Any thread.

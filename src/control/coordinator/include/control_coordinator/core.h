@@ -124,6 +124,7 @@ class CoordinatorCore {
     int spares_to_come = 0;  // that were announced
     std::string machine;     // see AgentHello
     Endpoint peers;
+    int restarts_left = 0;  // processes that its launcher would start as spares
   };
   struct MemberRecord {
     message::Member member;
@@ -134,6 +135,7 @@ class CoordinatorCore {
     bool finished = false;     // has come to the end of its work in this view
     bool evicted = false;      // its agent has been told to kill it
     bool silent = false;       // its agent said so last
+    bool restarted = false;    // lost, and an earlier coordinator has had another one started
   };
   // What is done when the record is durable.
   enum class Afterwards {
@@ -168,6 +170,7 @@ class CoordinatorCore {
   void OnOrdering(AgentId agent, const message::Ordering& message);
   void OnRecoverable(AgentId agent, const message::Recoverable& recoverable);
   void OnFinished(AgentId agent, const message::Finished& finished);
+  void OnSpareGone(AgentId agent, const message::SpareGone& gone);
   void OnCheckpoint(AgentId agent, const message::Checkpoint& message);
   void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
 
@@ -202,10 +205,13 @@ class CoordinatorCore {
   void CheckAgents();
   // The view can be followed by one in which spares take the place of these.
   bool CanRecoverWithout(const std::set<uint64_t>& incarnations) const;
-  bool CanRecover() const { return CanRecoverWithout({}); }
+  bool CanGoOnWithout(const std::set<uint64_t>& incarnations) const;
   void Revoke(const absl::Status& reason);
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
-  int SparesLeft() const;
+  int SparesWithout(const std::set<uint64_t>& incarnations) const;
+  int SparesLeft() const { return SparesWithout({}); }
+  void StartAnother(const MemberRecord& lost);
+  void StartSpareAt(AgentId agent, Incarnation lost);
   std::vector<MemberRecord>::iterator ChooseSpare(const MemberRecord& lost);
   void PromoteSpare(const MemberRecord& lost);
   void FillVacancies();

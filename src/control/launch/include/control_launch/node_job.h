@@ -33,7 +33,8 @@ struct NodeAssignment {
   int first_rank = 0;  // this node's ranks are consecutive from here
   int local_world_size = 1;
   int spares = 0;         // processes here that wait for a rank to be lost
-  bool replaces = false;  // there are spares on some node, so a lost worker may be replaced
+  int restarts = 0;       // how many processes each node starts anew where others were lost
+  bool replaces = false;  // a lost worker may be replaced, by a spare of any node or a new process
   std::vector<std::string> program;              // and its arguments
   std::map<std::string, std::string> variables;  // added to our environment
   std::string folder;                            // where workers start; empty: where we are

@@ -71,12 +71,14 @@ struct AgentHello {
   bool returns = false;  // was there when the coordinator was lost
   std::string machine;   // equal for agents that fall together; empty: it falls alone
   Endpoint peers;        // where it listens for other agents; port 0: nowhere
+  int restarts = 0;      // how many processes more its launcher would start, each on a StartSpare
   bool operator==(const AgentHello&) const = default;
 };
 
 struct MemberLost {
   Incarnation incarnation;
-  std::string how;  // "was killed by signal 9 (SIGKILL)"
+  std::string how;         // "was killed by signal 9 (SIGKILL)"
+  bool restarted = false;  // said again, after the StartSpare for it had come
   bool operator==(const MemberLost&) const = default;
 };
 
@@ -107,6 +109,18 @@ struct Suffer {
   std::string fault;        // see faults/fault.h
   Incarnation incarnation;  // of the process that does; 0: the agent
   bool operator==(const Suffer&) const = default;
+};
+
+// To an agent: its launcher is to start one more process, which waits as a spare.
+struct StartSpare {
+  Incarnation lost;  // where this one was; 0: one that hadn't joined
+  bool operator==(const StartSpare&) const = default;
+};
+
+// From an agent: one of the spares that are still to come has ended before it joined.
+struct SpareGone {
+  std::string how;  // "exited with code 1"
+  bool operator==(const SpareGone&) const = default;
 };
 
 // "I am there." From a member to its agent, and between agents and the coordinator, every 100 ms.
@@ -234,15 +248,14 @@ struct JobStatus {
 
 }  // namespace message
 
-using Message =
-    std::variant<message::Join, message::Leave, message::AgentHello, message::MemberLost,
-                 message::AgentWelcome, message::Progress, message::Refused, message::View,
-                 message::Revoked, message::AllLeft, message::Segments, message::Ordering,
-                 message::AskCommunicatorIds, message::CommunicatorIds, message::AskStatus,
-                 message::JobStatus, message::SpareAccepted, message::Recoverable,
-                 message::Finished, message::AllFinished, message::Checkpoint,
-                 message::FaultPerformed, message::Heartbeat, message::MemberSilent,
-                 message::MemberHeard, message::Evict, message::Suffer>;
+using Message = std::variant<
+    message::Join, message::Leave, message::AgentHello, message::MemberLost, message::AgentWelcome,
+    message::Progress, message::Refused, message::View, message::Revoked, message::AllLeft,
+    message::Segments, message::Ordering, message::AskCommunicatorIds, message::CommunicatorIds,
+    message::AskStatus, message::JobStatus, message::SpareAccepted, message::Recoverable,
+    message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed,
+    message::Heartbeat, message::MemberSilent, message::MemberHeard, message::Evict,
+    message::Suffer, message::StartSpare, message::SpareGone>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

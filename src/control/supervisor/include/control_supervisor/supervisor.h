@@ -73,6 +73,10 @@ class Supervisor {
   // ran have been killed and no event comes.
   virtual absl::Status Start() = 0;
 
+  // One worker more, with a number of its own. Nothing happens once the job is ending. Errors:
+  // SpawnChild's; the job goes on.
+  virtual absl::Status Add(const SupervisedWorker& worker) = 0;
+
   // As if `signal` had been sent to this process, but that it doesn't stop with its workers.
   virtual void HandleSignal(int signal) = 0;
 
