@@ -99,7 +99,7 @@ TEST_F(Scenario12, WithoutASpareTheFirstViewNeverBeginsAndTheReasonIsSaid) {
 
 // One each tenth of a second, whatever they do just then.
 TEST(Scenario17, TenKillsInARow) {
-  constexpr int kEpochs = 80;
+  constexpr int kEpochs = 50;
   std::vector<std::string> faults;
   for (int i = 1; i <= 10; ++i) {
     faults.push_back("kill rank=" + std::to_string(i % 4) + " at=time:" + std::to_string(i) +

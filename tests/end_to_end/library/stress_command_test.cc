@@ -58,8 +58,8 @@ class StressCommand : public testing::Test {
 
 // The short budget of the tests that always run.
 TEST_F(StressCommand, JobsThatSufferFaultsComeToTheirEnd) {
-  for (const char* scenario : {"kill-rank", "kill-two", "kill-coordinator-stored", "kill-promoted",
-                               "flip", "kill-node", "before-first-checkpoint", "last-step"}) {
+  for (const char* scenario :
+       {"kill-rank", "kill-coordinator-stored", "kill-promoted", "flip", "kill-node"}) {
     Subprocess run(Command({"--json", folder_ + "/json", "--timeout", "50", scenario}),
                    environment_);
     EXPECT_EQ(run.AwaitExitCode(), 0) << run.output() << run.error();
