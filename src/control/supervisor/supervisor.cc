@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -66,6 +65,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void CheckEnded();
   void Finish();
   std::set<pid_t> Ours() const;
+  absl::Status StartOne(const SupervisedWorker& worker);
   bool IsNeeded(int rank, pid_t pid) const;
 
   SupervisorOptions options_;
@@ -76,7 +76,8 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   asio::steady_timer timer_;
   Ending ending_;
   WorkerGroup group_;
-  std::set<pid_t> needed_;  // that have a place in the job
+  std::set<int> waiting_;   // ranks of those that began without a place in the job
+  std::set<pid_t> needed_;  // that have one
   bool started_ = false;
   bool swept_ = false;
   bool finished_ = false;
@@ -87,8 +88,7 @@ absl::Status SupervisorImpl::Start() {
   AdoptOrphans();
   CatchSignals();
   for (const SupervisedWorker& worker : options_.workers) {
-    const absl::Status status =
-        group_.Start(worker.rank, worker.label, worker.request, worker.input);
+    const absl::Status status = StartOne(worker);
     if (status.ok()) continue;
     finished_ = true;
     group_.Signal(SIGKILL);
@@ -102,6 +102,11 @@ absl::Status SupervisorImpl::Start() {
 
 absl::Status SupervisorImpl::Add(const SupervisedWorker& worker) {
   if (finished_ || swept_ || ending_.ending()) return absl::OkStatus();
+  return StartOne(worker);
+}
+
+absl::Status SupervisorImpl::StartOne(const SupervisedWorker& worker) {
+  if (worker.waits) waiting_.insert(worker.rank);
   return group_.Start(worker.rank, worker.label, worker.request, worker.input);
 }
 
@@ -243,10 +248,7 @@ void SupervisorImpl::Finish() {
 }
 
 bool SupervisorImpl::IsNeeded(int rank, pid_t pid) const {
-  const auto worker =
-      std::find_if(options_.workers.begin(), options_.workers.end(),
-                   [&](const SupervisedWorker& candidate) { return candidate.rank == rank; });
-  return worker == options_.workers.end() || !worker->waits || needed_.count(pid) > 0;
+  return waiting_.count(rank) == 0 || needed_.count(pid) > 0;
 }
 
 std::set<pid_t> SupervisorImpl::Ours() const {
