@@ -87,6 +87,8 @@ class PHALANX_EXPORT Session {
   // which ends with the job, or when nobody joins within options.join_timeout.
   static absl::StatusOr<std::string> CreateUniqueId(const Options& options = {});
 
+  // Closes it, as Close() does, waiting for the others for 30 s or Options::operation_timeout,
+  // whichever is shorter; doesn't wait if operations were still in flight.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -20,7 +20,7 @@ namespace {
 constexpr char kWorldGroup[] = "world_group";
 // How long a session that ends in disorder waits for its operations to let go of their buffers.
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
-constexpr auto kCloseTimeout = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kCloseTimeout = std::chrono::seconds(30);
 // For what a view that has ended still has to say to those who are there.
 constexpr auto kFarewell = std::chrono::milliseconds(100);
 
@@ -332,7 +332,7 @@ void SessionState::Shutdown() {
     participant_->client.reset();
     return;
   }
-  const absl::Status closed = Close(kCloseTimeout);
+  const absl::Status closed = Close(std::min(kCloseTimeout, options().operation_timeout));
   if (!closed.ok()) logger().Warning(std::string(closed.message()));
 }
 
