@@ -4,10 +4,13 @@
 Ranks with a state each all-reduce in a loop and save twice a second. Again and again a process is
 lost: a rank is killed, stopped (SIGSTOP), or the coordinator is killed. "resumed" is the time from the
 signal to the end of the first all-reduce of the next view on the last rank: detection, new view, and all
-states copied back from the committed checkpoint. Beside it stands the floor of the copying alone: what it
-takes all ranks at once to copy a state into touched memory, measured by the same processes. "saving" is
-how long Checkpoint() blocks its caller, against that same copy; calls that only hear that the version
-before is still on its way, so that this one is skipped, are counted apart.
+states copied back from the committed checkpoint. Of that, "known" is the time until the coordinator knew of
+the loss, "back" until all ranks had come back from the old view, "restored" until all had their states again;
+medians. Beside it stands the floor of the copying alone: what it takes all ranks at once to copy a state into
+touched memory, measured by the same processes. "saving" is how long Checkpoint() blocks its caller, against
+that same copy; calls that only hear that the version before is still on its way, so that this one is skipped,
+are counted apart. "lag" is the time from there (on the last rank) until the version was committed, and
+"in the background" the processor time that the agent and the coordinator take for it.
 """
 
 import argparse
@@ -37,7 +40,7 @@ class Job:
         programs = os.path.join(os.path.abspath(arguments.build), "bin")
         self.process = subprocess.Popen(
             [os.path.join(programs, "phalanx"), "run", "-n", str(arguments.ranks), "--spares",
-             str(spares), "--", os.path.join(programs, "recovery_loop"),
+             str(spares), "--events", os.path.join(self.folder.name, "events"), "--", os.path.join(programs, "recovery_loop"),
              str(arguments.mib << 20), self.done],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines = queue.Queue()
@@ -48,6 +51,7 @@ class Job:
                          daemon=True).start()
         self.pids = {}
         self.copies, self.savings, self.resumed = [], [], {}
+        self.saved_at = {}  # by step: when the last rank had its copy
 
     @staticmethod
     def read(stream, take):
@@ -63,6 +67,7 @@ class Job:
             self.copies.append(int(words[1]))
         elif said.startswith("saving_us "):
             self.savings.append(int(words[1]))
+            self.saved_at[int(words[3])] = max(self.saved_at.get(int(words[3]), 0), int(words[5]))
         elif said.startswith("resumed epoch "):
             self.resumed.setdefault(int(words[2]), {})[label[1:]] = int(words[4])
 
@@ -87,48 +92,110 @@ class Job:
                         return int(pid)
         return self.fail("the job has no coordinator")
 
+    def background_s(self):
+        """Processor time so far of the agent, which is the launcher's process here, and coordinator."""
+        total = 0
+        for pid in (self.process.pid, self.coordinator()):
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                fields = file.read().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
+
     def end(self):
+        """Returns what `phalanx run --events` has noted."""
         with open(self.done, "w", encoding="ascii"):
             pass
         if (code := self.process.wait(timeout=DEADLINE_S)) != 0:
             self.fail(f"the job failed with code {code}")
+        with open(os.path.join(self.folder.name, "events"), encoding="ascii") as file:
+            events = [json.loads(line) for line in file]
         self.folder.cleanup()
+        return events
 
 
-def measure(arguments, fault, times):
-    """Times of resuming in ms; all savings and copies in µs. One job for a handful of losses."""
-    resumed, savings, copies = [], [], []
-    while len(resumed) < times:
-        losses = min(arguments.losses, times - len(resumed))
-        job = Job(arguments, 0 if fault == "coordinator" else losses)
+class Figures:
+    """Of all jobs; times in ms but where the name says otherwise."""
+
+    def __init__(self):
+        self.phases = {}  # by fault: a list of each phase, and of the whole
+        self.savings_us, self.copies_us, self.lags = [], [], []
+        self.background_ms_per_gib = 0.0
+
+    def add_job(self, job, events):
+        self.savings_us += job.savings
+        self.copies_us += job.copies
+        self.lags += [event["at_ns"] / 1e6 - job.saved_at[event["version"]] / 1e6
+                      for event in events
+                      if event["event"] == "committed" and event["version"] in job.saved_at]
+
+
+def lose_somebody(job, fault, places):
+    """When it happened, in ns."""
+    if fault == "coordinator":
+        victim = job.coordinator()
+        time.sleep(COORDINATOR_PAUSE_S)
+    else:
+        victim = job.pids[random.choice(places)]
+    start = time.monotonic_ns()
+    os.kill(victim, signal.SIGSTOP if fault == "stop" else signal.SIGKILL)
+    return start
+
+
+def measure(arguments, fault, figures):
+    """One job for a handful of losses."""
+    phases = figures.phases.setdefault(fault, {"known": [], "back": [], "restored": [], "all": []})
+    while len(phases["all"]) < arguments.times:
+        losses = min(arguments.losses, arguments.times - len(phases["all"]))
+        spares = 0 if fault == "coordinator" else losses
+        job = Job(arguments, spares)
         places = [str(rank) for rank in range(arguments.ranks)]
-        job.wait(lambda: len(job.pids) == arguments.ranks
-                 + (0 if fault == "coordinator" else losses))
-        for loss in range(losses):
+        job.wait(lambda: len(job.pids) == arguments.ranks + spares)
+        starts = {}
+        for epoch in range(2, losses + 2):
             saved = len(job.savings)
             job.wait(lambda: len(job.savings) >= saved + 2 * arguments.ranks)
-            if fault == "coordinator":
-                victim, victim_signal = job.coordinator(), signal.SIGKILL
-                time.sleep(COORDINATOR_PAUSE_S)
-            else:
-                place = random.choice(places)
-                victim = job.pids[place]
-                victim_signal = signal.SIGKILL if fault == "kill" else signal.SIGSTOP
-            epoch = loss + 2
-            start = time.monotonic_ns()
-            os.kill(victim, victim_signal)
+            starts[epoch] = lose_somebody(job, fault, places)
             job.wait(lambda: len(job.resumed.get(epoch, {})) == arguments.ranks)
-            resumed.append((max(job.resumed[epoch].values()) - start) / 1e6)
+            phases["all"].append((max(job.resumed[epoch].values()) - starts[epoch]) / 1e6)
             places = list(job.resumed[epoch])
-        job.end()
-        savings += job.savings
-        copies += job.copies
-    return resumed, savings, copies
+        events = job.end()
+        figures.add_job(job, events)
+        for event in events:
+            if event["event"] == "recovered":
+                known_ns = event["at_ns"] - event["total_us"] * 1000
+                phases["known"].append((known_ns - starts[event["epoch"]]) / 1e6)
+                phases["back"].append(event["returned_us"] / 1e3)
+                phases["restored"].append(event["restored_us"] / 1e3)
+
+
+def measure_background(arguments, figures):
+    job = Job(arguments, 0)
+    job.wait(lambda: len(job.savings) >= 2 * arguments.ranks)
+    before, saved_before = job.background_s(), len(job.savings)
+    job.wait(lambda: len(job.savings) >= saved_before + 20 * arguments.ranks)
+    taken_s = job.background_s() - before
+    events = job.end()
+    figures.add_job(job, events)
+    commits = sum(event["event"] == "committed" for event in events) - 2
+    gib = commits * arguments.ranks * arguments.mib / 1024
+    figures.background_ms_per_gib = taken_s * 1000 / gib
 
 
 def quantile(values, fraction):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
+def tell_of_saving(figures):
+    copy_us = statistics.median(figures.copies_us)
+    taken = [saving for saving in figures.savings_us if saving > copy_us / 10]
+    saving_us = statistics.median(taken)
+    print(f"a copy of all states: {copy_us / 1000:.1f} ms (median of {len(figures.copies_us)}); saving "
+          f"blocks for {saving_us / 1000:.1f} ms (median of {len(taken)}): {saving_us / copy_us:.2f} "
+          f"times that; {len(figures.savings_us) - len(taken)} skipped")
+    print(f"lag until the commit: p50 {statistics.median(figures.lags):.1f} ms, p99 "
+          f"{quantile(figures.lags, 0.99):.1f} ms ({len(figures.lags)} versions); in the background "
+          f"{figures.background_ms_per_gib:.0f} ms of a core for each GiB")
 
 
 def main():
@@ -148,26 +215,24 @@ def main():
     random.seed(arguments.seed)
     print(f"{arguments.ranks} ranks with {arguments.mib} MiB each on {os.cpu_count()} processors, "
           f"seed {arguments.seed}")
-    results, savings, copies = {}, [], []
-    print("resumed, ms        n      p50      p99      max")
+    figures = Figures()
+    print("resumed, ms        n      p50      p99      max    of which known     back restored")
     for fault in arguments.faults.split(","):
-        times, saved, copied = measure(arguments, fault, arguments.times)
-        results[fault] = times
-        savings += saved
-        copies += copied
-        print(f"{fault:14} {len(times):5} {statistics.median(times):8.1f} "
-              f"{quantile(times, 0.99):8.1f} {max(times):8.1f}", flush=True)
-    copy_us = statistics.median(copies)
-    taken = [saving for saving in savings if saving > copy_us / 10]
-    saving_us = statistics.median(taken)
-    print(f"a copy of all states: {copy_us / 1000:.1f} ms (median of {len(copies)}); saving blocks for "
-          f"{saving_us / 1000:.1f} ms (median of {len(taken)}): {saving_us / copy_us:.2f} times that; "
-          f"{len(savings) - len(taken)} skipped")
+        measure(arguments, fault, figures)
+        phases = figures.phases[fault]
+        print(f"{fault:14} {len(phases['all']):5} {statistics.median(phases['all']):8.1f} "
+              f"{quantile(phases['all'], 0.99):8.1f} {max(phases['all']):8.1f} "
+              f"{statistics.median(phases['known']):17.1f} {statistics.median(phases['back']):8.1f} "
+              f"{statistics.median(phases['restored']):8.1f}", flush=True)
+    measure_background(arguments, figures)
+    tell_of_saving(figures)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"ranks": arguments.ranks, "mib": arguments.mib, "cores": os.cpu_count(),
-                       "seed": arguments.seed, "resumed_ms": results, "copy_us": copies,
-                       "saving_us": savings}, file)
+                       "seed": arguments.seed, "resumed_ms": figures.phases,
+                       "copy_us": figures.copies_us, "saving_us": figures.savings_us,
+                       "lag_ms": figures.lags,
+                       "background_ms_per_gib": figures.background_ms_per_gib}, file)
             file.write("\n")
 
 

@@ -4,7 +4,7 @@
 //
 //   pid P                      at the start, spares too
 //   copy_us T                  all ranks at once copy their states into touched memory
-//   saving_us T                Checkpoint() that took a copy
+//   saving_us T step S at NS   Checkpoint() has returned
 //   resumed epoch E at NS      the first all-reduce of a view after the first has completed
 #include <unistd.h>
 
@@ -29,6 +29,10 @@ long long Us(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
+long long Ns(Clock::time_point time) {
+  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+
 class Loop {
  public:
   Loop(size_t bytes, std::string file)
@@ -40,16 +44,16 @@ class Loop {
     if (!step.ok()) return step.status();
     absl::StatusOr<bool> done = Agree(view);
     if (done.ok() && view.epoch() > 1) {
-      std::printf("resumed epoch %d at %lld\n", static_cast<int>(view.epoch()),
-                  static_cast<long long>(Clock::now().time_since_epoch().count()));
+      std::printf("resumed epoch %d at %lld\n", static_cast<int>(view.epoch()), Ns(Clock::now()));
     }
     if (done.ok() && view.epoch() == 1) done = TimeCopies(view);
     for (; done.ok() && !*done; ++*step, done = Agree(view)) {
       if (!is_due_) continue;
       const Clock::time_point begin = Clock::now();
       if (const absl::Status status = view.Checkpoint(regions, *step); !status.ok()) return status;
-      std::printf("saving_us %lld\n", Us(Clock::now() - begin));
       saved_ = Clock::now();
+      std::printf("saving_us %lld step %lld at %lld\n", Us(saved_ - begin),
+                  static_cast<long long>(*step), Ns(saved_));
     }
     return done.status();
   }

@@ -254,7 +254,7 @@ void Server::Perform(const Concluded& output) {
 }
 
 void Server::Perform(const JobEvent& output) {
-  const absl::Status kept = events_.Append(ToJsonLine(output));
+  const absl::Status kept = events_.Append(ToJsonLine(output, Clock::now()));
   if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
 }
 

@@ -6,9 +6,10 @@ namespace phalanx::control {
 namespace {
 
 TEST(JobEventTest, IsAJsonObjectOnOneLine) {
-  EXPECT_EQ(ToJsonLine({"recovered", {{"epoch", 2}, {"step", -1}}}),
-            R"({"event": "recovered", "epoch": 2, "step": -1})");
-  EXPECT_EQ(ToJsonLine({"resumed", {}}), R"({"event": "resumed"})");
+  const Clock::time_point at{std::chrono::nanoseconds(7)};
+  EXPECT_EQ(ToJsonLine({"recovered", {{"epoch", 2}, {"step", -1}}}, at),
+            R"({"event": "recovered", "at_ns": 7, "epoch": 2, "step": -1})");
+  EXPECT_EQ(ToJsonLine({"resumed", {}}, at), R"({"event": "resumed", "at_ns": 7})");
 }
 
 }  // namespace

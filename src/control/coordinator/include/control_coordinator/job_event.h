@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
+
 namespace phalanx::control {
 
 // Times are microseconds (`…_us`).
@@ -27,8 +29,9 @@ struct JobEvent {
   std::vector<std::pair<const char*, int64_t>> numbers;
 };
 
-// As a JSON object on one line: {"event": name, number: …}.
-std::string ToJsonLine(const JobEvent& event);
+// As a JSON object on one line: {"event": name, "at_ns": when, number: …}. The time is that of the
+// monotonic clock of the coordinator's machine.
+std::string ToJsonLine(const JobEvent& event, Clock::time_point at);
 
 }  // namespace phalanx::control
 
