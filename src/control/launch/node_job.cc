@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "control_agent/agent.h"
 #include "control_launch/job_coordinator.h"
+#include "control_launch/survival.h"
 #include "control_process/machine.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
@@ -309,6 +310,10 @@ int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const JobFile
   absl::StatusOr<std::unique_ptr<JobCoordinator>> coordinator =
       JobCoordinator::Start("127.0.0.1", files, assignment);
   if (!coordinator.ok()) return Fail(coordinator.status());
+  if (assignment.replaces) {
+    const JobShape shape{{{assignment.world_size, assignment.spares}}, assignment.restarts};
+    Logger::ToStderr("", LogSeverity::kInfo).Info(WhatIsSurvivable(shape));
+  }
   assignment.job = (*coordinator)->job();
   assignment.secret = (*coordinator)->secret();
   assignment.coordinator = (*coordinator)->endpoint();

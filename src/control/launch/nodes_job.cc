@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -16,6 +17,8 @@
 #include "base/status_macros.h"
 #include "control_launch/assignment_text.h"
 #include "control_launch/job_coordinator.h"
+#include "control_launch/survival.h"
+#include "control_protocol/job_settings.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
 #include "control_supervisor/supervisor.h"
@@ -53,6 +56,7 @@ class NodesJob : private SupervisorEvents {
   absl::Status RunAgents();
   absl::StatusOr<std::string> CoordinatorAddress() const;
   absl::StatusOr<SpawnRequest> AgentCommandOn(const std::string& host) const;
+  int Replicas() const;
   absl::StatusOr<std::vector<SupervisedWorker>> MakeAgents() const;
 
   void OnWorkerEnded(int node, pid_t pid, int wait_status) override;
@@ -125,6 +129,17 @@ absl::StatusOr<SpawnRequest> NodesJob::AgentCommandOn(const std::string& host) c
   return request;
 }
 
+// What the programs will read; they say what is wrong with it.
+int NodesJob::Replicas() const {
+  const auto set = common_.variables.find("PHALANX_REPLICAS");
+  int replicas = 0;
+  if (set == common_.variables.end() || !absl::SimpleAtoi(set->second, &replicas) ||
+      replicas == 0) {
+    return kDefaultReplicas;
+  }
+  return replicas;
+}
+
 absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   NodeAssignment assignment = common_;
   assignment.job = coordinator_->job();
@@ -134,6 +149,7 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
   assignment.first_rank = 0;
   const int nodes = static_cast<int>(options_.hosts.size());
+  JobShape shape{{}, common_.restarts, Replicas()};
   std::vector<SupervisedWorker> agents;
   for (const HostSlots& host : options_.hosts) {
     assignment.node = static_cast<int>(agents.size());
@@ -146,12 +162,16 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
     assignment.local_world_size = host.slots;
     // One on each in turn, from the first on.
     assignment.spares = common_.spares / nodes + (assignment.node < common_.spares % nodes ? 1 : 0);
+    shape.nodes.push_back({host.slots, assignment.spares});
     SupervisedWorker agent;
     agent.rank = assignment.node;
     PHX_ASSIGN_OR_RETURN(agent.request, AgentCommandOn(host.host));
     agent.input = ToText(assignment);
     agents.push_back(std::move(agent));
     assignment.first_rank += host.slots;
+  }
+  if (common_.replaces) {
+    Logger::ToStderr("", LogSeverity::kInfo).Info(WhatIsSurvivable(shape));
   }
   return agents;
 }

@@ -1,0 +1,25 @@
+// What a job can lose and go on, for whoever starts it.
+#ifndef PHALANX_CONTROL_LAUNCH_SURVIVAL_H_
+#define PHALANX_CONTROL_LAUNCH_SURVIVAL_H_
+
+#include <string>
+#include <vector>
+
+namespace phalanx::control {
+
+struct JobShape {
+  struct Node {
+    int ranks = 0;
+    int spares = 0;
+  };
+  std::vector<Node> nodes;  // each a machine, or stands for one
+  int restarts = 0;  // on each node
+  int replicas = 2;  // asked for
+};
+
+// One line without an end. The job's programs use Session::Run(), and every rank is in it.
+std::string WhatIsSurvivable(const JobShape& shape);
+
+}  // namespace phalanx::control
+
+#endif  // PHALANX_CONTROL_LAUNCH_SURVIVAL_H_

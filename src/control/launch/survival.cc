@@ -1,0 +1,54 @@
+#include "control_launch/survival.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace phalanx::control {
+namespace {
+
+std::string Counted(int count, const char* what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string LossesOfRanks(int spares, int restarts) {
+  std::string text = spares > 0 ? absl::StrCat("the loss of ", Counted(spares, "rank"))
+                                : absl::StrCat("the loss of ranks, ", restarts, " on each node");
+  if (spares > 0 && restarts > 0) {
+    absl::StrAppend(&text, " and ", restarts, " more on each node");
+  }
+  return text;
+}
+
+// A new process can't be started where the node is gone.
+std::vector<int> NodesThatMayGo(const JobShape& shape, int spares) {
+  std::vector<int> nodes;
+  for (size_t node = 0; node < shape.nodes.size(); ++node) {
+    const auto& [ranks, own_spares] = shape.nodes[node];
+    if (spares - own_spares >= ranks) nodes.push_back(static_cast<int>(node));
+  }
+  return nodes;
+}
+
+std::string LossOfANode(const JobShape& shape, int spares) {
+  if (shape.nodes.size() == 1) return "";
+  if (shape.replicas < 2) return "; not of a node: there is one copy of each rank's state";
+  const std::vector<int> nodes = NodesThatMayGo(shape, spares);
+  if (nodes.empty()) return "; not of a node: others haven't as many spares as it has ranks";
+  if (nodes.size() == shape.nodes.size()) return ", of any one node";
+  return absl::StrCat(nodes.size() == 1 ? ", of node " : ", of one of the nodes ",
+                      absl::StrJoin(nodes, ", "));
+}
+
+}  // namespace
+
+std::string WhatIsSurvivable(const JobShape& shape) {
+  int spares = 0;
+  for (const JobShape::Node& node : shape.nodes) spares += node.spares;
+  return absl::StrCat("the job survives ", LossesOfRanks(spares, shape.restarts),
+                      ", of the coordinator", LossOfANode(shape, spares),
+                      "; not the end of this command");
+}
+
+}  // namespace phalanx::control
