@@ -13,8 +13,8 @@ struct JobShape {
     int spares = 0;
   };
   std::vector<Node> nodes;  // each a machine, or stands for one
-  int restarts = 0;  // on each node
-  int replicas = 2;  // asked for
+  int restarts = 0;         // on each node
+  int replicas = 2;         // asked for
 };
 
 // One line without an end. The job's programs use Session::Run(), and every rank is in it.
