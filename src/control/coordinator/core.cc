@@ -384,10 +384,12 @@ void CoordinatorCore::Broadcast(const Message& message) {
 }
 
 void CoordinatorCore::Log(LogSeverity severity, std::string line) {
+  history_.NoteLine(severity, line, now_);
   outputs_.push_back(LogLine{severity, std::move(line)});
 }
 
 void CoordinatorCore::Tell(JobEvent event) {
+  history_.Note(event, now_);
   if (settings_.tells_events) outputs_.push_back(std::move(event));
 }
 

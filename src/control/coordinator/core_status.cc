@@ -100,26 +100,83 @@ std::string CoordinatorCore::StatusJson() const {
   }
   std::sort(facts.nodes.begin(), facts.nodes.end(),
             [](const NodeFacts& a, const NodeFacts& b) { return a.node < b.node; });
-  facts.ranks.resize(static_cast<size_t>(world_size_));
+  facts.ranks = FactsOfRanks();
+  facts.recovery = FactsOfRecovery();
+  return ToJson(facts);
+}
+
+std::vector<RankFacts> CoordinatorCore::FactsOfRanks() const {
+  std::vector<RankFacts> ranks(static_cast<size_t>(world_size_));
   for (int rank = 0; rank < world_size_; ++rank) {
-    facts.ranks[static_cast<size_t>(rank)] = {rank, phase_ == Phase::kJoining ? "awaited" : "gone",
-                                              0, -1, false};
+    RankFacts& facts = ranks[static_cast<size_t>(rank)];
+    facts.rank = rank;
+    facts.state = phase_ == Phase::kJoining ? "awaited" : "gone";
   }
+  for (const MemberRecord& lost : vacant_) {
+    if (lost.member.rank >= 0) ranks[static_cast<size_t>(lost.member.rank)].state = "lost";
+  }
+  const bool asked =
+      phase_ == Phase::kRunning && ordering_ != nullptr && job_settings_.TracksOperations();
   for (const auto& [incarnation, record] : members_) {
-    const char* const state = phase_ == Phase::kJoining ? "joining"
-                              : !record.ready           ? "awaited"
-                              : record.left             ? "closing"
-                                                        : "ready";
-    const bool asked = phase_ == Phase::kRunning && ordering_ != nullptr && !record.left &&
-                       job_settings_.TracksOperations();
-    const RankFacts rank{record.member.rank, state, record.member.pid, record.member.node, asked};
-    if (rank.rank >= 0) {
-      facts.ranks[static_cast<size_t>(rank.rank)] = rank;
+    RankFacts facts;
+    facts.rank = record.member.rank;
+    facts.state = phase_ == Phase::kJoining ? "joining"
+                  : !record.ready           ? "awaited"
+                  : record.left             ? "closing"
+                                            : "ready";
+    facts.pid = record.member.pid;
+    facts.node = record.member.node;
+    facts.asked = asked && !record.left;
+    facts.silent = record.silent;
+    for (int copy = 0;; ++copy) {
+      const checkpoint::AgentId id = checkpoints_.HolderOf(facts.rank, copy);
+      if (id == 0) break;
+      const auto holder = agents_.find(AgentId{static_cast<uint64_t>(id)});
+      if (holder != agents_.end()) facts.copies_on.push_back(holder->second.node);
+    }
+    if (facts.rank >= 0) {
+      ranks[static_cast<size_t>(facts.rank)] = std::move(facts);
     } else {
-      facts.ranks.push_back(rank);
+      ranks.push_back(std::move(facts));
     }
   }
-  return ToJson(facts);
+  return ranks;
+}
+
+RecoveryFacts CoordinatorCore::FactsOfRecovery() const {
+  RecoveryFacts facts;
+  facts.now = now_;
+  for (const MemberRecord& spare : spares_) {
+    facts.spares.push_back({spare.member.pid, spare.member.node, spare.silent});
+  }
+  for (const auto& [id, record] : agents_) {
+    facts.spares_to_come += record.spares_to_come;
+    facts.restarts_left += record.restarts_left;
+  }
+  facts.voters = settings_.keeps_record ? 1 : 0;
+  // A program that has saved nothing restores nothing either.
+  const bool restoring = phase_ == Phase::kRunning && epoch_.value > 1 &&
+                         !checkpoints_.restored() &&
+                         checkpoints_.newest() != checkpoint::kInitialVersion;
+  if (phase_ == Phase::kRecovering || restoring) {
+    CurrentRecovery& current = facts.current.emplace();
+    current.since = revoked_at_;
+    current.restoring = restoring;
+    for (const auto& [incarnation, record] : members_) {
+      if (!record.ready) current.awaited.push_back(record.member.rank);
+    }
+    for (const MemberRecord& lost : vacant_) current.without_process.push_back(lost.member.rank);
+    std::sort(current.awaited.begin(), current.awaited.end());
+    std::sort(current.without_process.begin(), current.without_process.end());
+  }
+  facts.planned_faults = settings_.faults.size();
+  for (const uint32_t index : performed_faults_) {
+    if (index >= settings_.faults.size()) continue;
+    facts.performed_faults.push_back(faults::ToText(settings_.faults[index]));
+  }
+  facts.history = &history_;
+  facts.checkpoints = &checkpoints_;
+  return facts;
 }
 
 }  // namespace phalanx::control

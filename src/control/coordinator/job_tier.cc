@@ -58,6 +58,16 @@ std::vector<checkpoint::RecordedVersion> JobTier::Versions() const {
   return versions;
 }
 
+std::optional<checkpoint::VersionName> JobTier::newest() const {
+  if (versions_.empty()) return std::nullopt;
+  return versions_.front().name;
+}
+
+std::optional<checkpoint::VersionName> JobTier::being_written() const {
+  if (!writing_.has_value()) return std::nullopt;
+  return writing_->version.name;
+}
+
 void JobTier::OnTier(checkpoint::AgentId agent, const checkpoint::Tier& tier,
                      CheckpointOutputs* outputs) {
   if (!settings_.is_on() || owners_.empty() || agent != owners_.front()) return;

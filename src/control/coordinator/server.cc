@@ -118,8 +118,8 @@ int Server::Run() {
 
 CoordinatorSettings Server::CoreSettings() const {
   CoordinatorSettings settings{
-      options_.job,     RandomNumber(),  options_.join_timeout,        std::nullopt,
-      options_.persist, options_.faults, !options_.events_file.empty()};
+      options_.job,     RandomNumber(),  options_.join_timeout,         std::nullopt,
+      options_.persist, options_.faults, !options_.events_file.empty(), record_ != nullptr};
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;

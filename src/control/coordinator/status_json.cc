@@ -69,6 +69,8 @@ Json RankJson(const RankFacts& facts, const Answers& answers) {
   Json json = {{"rank", facts.rank < 0 ? Json() : Json(facts.rank)}, {"state", facts.state}};
   if (facts.pid > 0) json["pid"] = facts.pid;
   if (facts.node >= 0) json["node"] = facts.node;
+  if (facts.silent) json["silent"] = true;
+  if (!facts.copies_on.empty()) json["copies_on"] = facts.copies_on;
   if (!facts.asked) return json;
   const auto answer = answers.find(facts.rank);
   json["answered"] = answer != answers.end();
@@ -166,6 +168,7 @@ std::string ToJson(const JobFacts& facts) {
       {"epoch", facts.epoch.value}, {"nodes", std::move(nodes)}, {"ordering", OrderingJson(facts)},
       {"ranks", std::move(ranks)}};
   if (!facts.reason.empty()) json["reason"] = facts.reason;
+  AddRecovery(facts.recovery, &json);
   if (facts.ordering == nullptr || !facts.settings.TracksOperations()) {
     return ordering::LineOf(json);
   }

@@ -1,5 +1,5 @@
-// A job's state as JSON: what `phalanx status --json` prints. docs/ordering.md describes the
-// object.
+// A job's state as JSON: what `phalanx status --json` prints. docs/ordering.md and
+// docs/status.md describe the object.
 #ifndef PHALANX_CONTROL_COORDINATOR_STATUS_JSON_H_
 #define PHALANX_CONTROL_COORDINATOR_STATUS_JSON_H_
 
@@ -10,17 +10,20 @@
 #include "base/ids.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/job_settings.h"
+#include "recovery_json.h"
 
 namespace phalanx::control {
 
 struct RankFacts {
   int rank = -1;  // -1: it will be given one
   // "awaited" (nobody has come for it, or not come back), "joining", "ready", "closing" (has left),
-  // "gone".
+  // "lost" (waits for a spare), "gone".
   const char* state = "";
   int pid = 0;    // 0: not known
   int node = -1;  // -1: not known
   bool asked = false;
+  bool silent = false;         // its agent said so last
+  std::vector<int> copies_on;  // nodes that are to have its state; its own first
 };
 
 struct NodeFacts {
@@ -39,6 +42,7 @@ struct JobFacts {
   std::vector<NodeFacts> nodes;
   std::vector<RankFacts> ranks;
   const JobOrdering* ordering = nullptr;  // null: nothing is ordered
+  RecoveryFacts recovery;
 };
 
 std::string ToJson(const JobFacts& facts);

@@ -371,9 +371,10 @@ TEST_F(CoreRecoveryTest, TellsWhoAsksWhomItWaitsFor) {
   ASSERT_EQ(Sent<message::JobStatus>().size(), 1U);
   const std::string json = Sent<message::JobStatus>()[0].second.json;
   EXPECT_THAT(json, HasSubstr(R"("phase":"recovering")"));
-  EXPECT_THAT(json, HasSubstr(R"({"node":0,"pid":111,"rank":0,"state":"ready"})"));
-  EXPECT_THAT(json, HasSubstr(R"({"node":1,"pid":102,"rank":1,"state":"ready"})"));
-  EXPECT_THAT(json, HasSubstr(R"({"node":0,"pid":103,"rank":2,"state":"awaited"})"));
+  EXPECT_THAT(json, HasSubstr(R"({"copies_on":[0],"node":0,"pid":111,"rank":0,"state":"ready"})"));
+  EXPECT_THAT(json, HasSubstr(R"({"copies_on":[1],"node":1,"pid":102,"rank":1,"state":"ready"})"));
+  EXPECT_THAT(json,
+              HasSubstr(R"({"copies_on":[0],"node":0,"pid":103,"rank":2,"state":"awaited"})"));
 }
 
 }  // namespace

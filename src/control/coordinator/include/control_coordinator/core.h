@@ -20,6 +20,7 @@
 #include "base/logger.h"
 #include "control_coordinator/job_checkpoints.h"
 #include "control_coordinator/job_event.h"
+#include "control_coordinator/job_history.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
@@ -28,6 +29,9 @@
 #include "membership/suspicion.h"
 
 namespace phalanx::control {
+
+struct RankFacts;
+struct RecoveryFacts;
 
 // One connection of an agent's; chosen by the shell, never used twice.
 struct AgentId {
@@ -85,6 +89,7 @@ struct CoordinatorSettings {
   PersistSettings persist;
   std::vector<faults::Fault> faults;  // of the whole job
   bool tells_events = false;          // there are JobEvents among the outputs
+  bool keeps_record = false;          // somebody goes on from it when this coordinator is gone
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -183,6 +188,8 @@ class CoordinatorCore {
   void Answer(const Question& question, std::string json);
   bool AllRanksAnswered() const;
   std::string StatusJson() const;
+  std::vector<RankFacts> FactsOfRanks() const;
+  RecoveryFacts FactsOfRecovery() const;
 
   absl::Status CheckHello(const message::AgentHello& hello) const;
   absl::Status CheckJoin(const message::Join& join) const;
@@ -286,6 +293,7 @@ class CoordinatorCore {
   std::map<int, AgentId> agent_of_node_;   // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;  // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;
+  JobHistory history_;
   std::set<uint32_t> performed_faults_;
   std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};

@@ -31,6 +31,13 @@ struct ReplicaSettings {
   bool is_asked = false;          // by the user: fewer are said even where more never were possible
 };
 
+struct ReplicaHealth {
+  int wanted = 0;         // copies of each shard
+  int placed = 0;         // so many there can be
+  bool missing = false;   // somebody was lost, and not all copies are there again
+  bool degraded = false;  // fewer can be placed than are wanted, and that is worth saying
+};
+
 // Lives as long as its coordinator: what is committed outlives views.
 class JobCheckpoints {
  public:
@@ -79,6 +86,12 @@ class JobCheckpoints {
   bool writing() const { return tier_.writing(); }
   // A version is on its way that may be written to files.
   bool is_saving() const { return tier_.is_on() && commit_ != nullptr && commit_->saving(); }
+  const JobTier& tier() const { return tier_; }
+  ReplicaHealth replicas() const {
+    return {replicas_.wanted, copies_, was_lost_, told_copies_.has_value()};
+  }
+  // In this view all ranks have what they go on from.
+  bool restored() const { return restored_; }
   // The job ends: the newest committed version is written even if it isn't due. Not while one is.
   Outputs WriteLast();
 

@@ -47,6 +47,12 @@ class JobTier {
   // What there is: digests are 0.
   std::vector<checkpoint::RecordedVersion> Versions() const;
   bool writing() const { return writing_.has_value(); }
+  // For those who ask how the job is.
+  const PersistSettings& settings() const { return settings_; }
+  std::optional<checkpoint::VersionName> newest() const;
+  std::optional<checkpoint::VersionName> being_written() const;
+  uint64_t left_out() const { return left_out_; }
+  uint64_t failed() const { return failed_; }
 
  private:
   struct Writing {
