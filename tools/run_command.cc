@@ -219,6 +219,12 @@ void AddOptions(CLI::App& command, RunOptions* options) {
                   "Append what happens to the job, for programs: losses, views, recoveries with "
                   "their times, committed checkpoints; one line of JSON each")
       ->type_name("FILE");
+  command
+      .add_option("--status-port", options->files.status_port,
+                  "Show how the job is on http://127.0.0.1:PORT/ (a page, /status.json, /metrics); "
+                  "0: on a free port, which is said")
+      ->envname("PHALANX_STATUS_PORT")
+      ->type_name("PORT");
   AddPersistOptions(command, options);
   AddFaultOptions(command, options);
   AddNodeOptions(command, options);

@@ -97,7 +97,7 @@ VENDORS = {
     "spdlog/*": ["src/base", "src/control", "tools"],
     "CLI/*": ["tools", "stress", "examples"],
     "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator",
-                   "checkpoint/files"],
+                   "src/control/status_page", "checkpoint/files"],
     "mpi.h": ["stress/peers"],
     "gloo/*": ["stress/peers"],
     "gtest/*": [],

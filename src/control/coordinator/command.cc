@@ -22,8 +22,8 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
       const Arguments arguments,
       Arguments::Parse(words,
                        {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd",
-                        "--join-timeout-ms", "--report", "--events", "--faults", "--persist",
-                        "--persist-every", "--persist-keep", "--die-with"},
+                        "--status-fd", "--join-timeout-ms", "--report", "--events", "--faults",
+                        "--persist", "--persist-every", "--persist-keep", "--die-with"},
                        {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
@@ -31,6 +31,7 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   PHX_ASSIGN_OR_RETURN(options.listen_fd, arguments.Number("--listen-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.lifeline_fd, arguments.Number("--lifeline-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.record_fd, arguments.Number("--record-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.status_fd, arguments.Number("--status-fd", -1));
   PHX_ASSIGN_OR_RETURN(const int key_fd, arguments.Number("--key-fd", -1));
   if (options.listen_fd < 0 || key_fd < 0) {
     return absl::InvalidArgumentError("--listen-fd and --key-fd are needed");

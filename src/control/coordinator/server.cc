@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "control_channel/channel.h"
 #include "control_coordinator/core.h"
 #include "control_coordinator/process.h"
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
 #include "control_record/job_register.h"
+#include "control_status_page/status_page.h"
 #include "lines_file.h"
 #include "ordering_json/json.h"
 
@@ -25,6 +27,8 @@ constexpr Clock::duration kTickInterval = std::chrono::milliseconds(100);
 constexpr Clock::duration kFinishTimeout = std::chrono::seconds(5);
 // Connections that haven't proved themselves yet; more are turned away at once.
 constexpr size_t kMostUnproven = 1024;
+// How long the ranks have to say what they do before the status page is shown without it.
+constexpr uint32_t kPageTimeoutMs = 1000;
 
 class Server {
  public:
@@ -54,6 +58,8 @@ class Server {
   void OnAccepted(asio::ip::tcp::socket socket);
   void OnMessage(AgentId id, Message message);
   void OnClosed(AgentId id, const absl::Status& status);
+  // On the status page's behalf, as somebody who comes for that alone.
+  void AskForPage();
   void WatchLifeline();
   void Tick();
   void Step(const CoordinatorInput& input);
@@ -76,6 +82,8 @@ class Server {
   char lifeline_byte_ = 0;
   asio::steady_timer timer_;
   std::map<AgentId, Connection> connections_;
+  std::unique_ptr<StatusPage> page_;  // null: none is wanted
+  AgentId page_asker_;
   uint64_t last_id_ = 0;
   size_t unproven_ = 0;
   LinesFile reports_{"reports"};
@@ -98,6 +106,10 @@ absl::Status Server::Open() {
   if (error) {
     return absl::InvalidArgumentError(
         absl::StrCat("the descriptors can't be used: ", error.message()));
+  }
+  if (options_.status_fd >= 0) {
+    page_ = std::make_unique<StatusPage>(context_, [this] { AskForPage(); });
+    PHX_RETURN_IF_ERROR(page_->Open(options_.status_fd));
   }
   // A job is worth more than its reports.
   const absl::Status kept = reports_.Open(options_.report_file);
@@ -223,7 +235,17 @@ void Server::Step(const CoordinatorInput& input) {
   }
 }
 
+void Server::AskForPage() {
+  page_asker_ = AgentId{++last_id_};
+  Step(AgentSaid{page_asker_, message::AskStatus{kProtocolVersion, 0, kPageTimeoutMs}});
+}
+
 void Server::Perform(SendToAgent& output) {
+  if (page_ != nullptr && output.agent == page_asker_) {
+    auto* const status = std::get_if<message::JobStatus>(&output.message);
+    if (status != nullptr) page_->Answer(std::move(status->json));
+    return;
+  }
   const auto found = connections_.find(output.agent);
   if (found != connections_.end()) found->second.channel->Send(output.message);
 }
@@ -277,6 +299,7 @@ void Server::Perform(const JobOver& output) {
   acceptor_.close(ignored);
   lifeline_.close(ignored);
   timer_.cancel();
+  if (page_ != nullptr) page_->Close();
   std::vector<std::shared_ptr<Channel>> unproven;
   for (const auto& [id, connection] : connections_) {
     if (!connection.proven) unproven.push_back(connection.channel);

@@ -41,17 +41,42 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());
   std::unique_ptr<JobCoordinator> coordinator(new JobCoordinator(std::move(options)));
   PHX_ASSIGN_OR_RETURN(coordinator->listener_, Listen({host, 0}));
+  if (files.status_port.has_value()) {
+    PHX_RETURN_IF_ERROR(coordinator->OpenStatusPage(*files.status_port));
+  }
   // The job ends with this process, so its record needn't outlive it.
   coordinator->record_ = Fd(memfd_create("phalanx-record", MFD_CLOEXEC));
   if (!coordinator->record_.valid()) {
     return absl::UnavailableError(absl::StrCat("memfd_create: ", strerror(errno)));
   }
   coordinator->options_.listen_fd = coordinator->listener_.fd.get();
+  coordinator->options_.status_fd = coordinator->status_listener_.fd.get();
   coordinator->options_.record_fd = coordinator->record_.get();
   PHX_ASSIGN_OR_RETURN(const CoordinatorProcess process,
                        StartCoordinatorProcess(coordinator->options_));
   coordinator->pid_ = process.pid;
+  if (files.status_port.has_value()) {
+    Logger::ToStderr("", LogSeverity::kInfo)
+        .Info(absl::StrCat("the job's status: http://",
+                           ToString(coordinator->status_listener_.endpoint), "/"));
+  }
   return coordinator;
+}
+
+// On loopback alone: whoever reads it has an account here.
+absl::Status JobCoordinator::OpenStatusPage(uint16_t port) {
+  absl::StatusOr<Listener> listener = Listen({"127.0.0.1", port});
+  if (!listener.ok()) {
+    return absl::Status(listener.status().code(),
+                        absl::StrCat("--status-port: ", listener.status().message()));
+  }
+  status_listener_ = *std::move(listener);
+  return absl::OkStatus();
+}
+
+void JobCoordinator::StopListening() {
+  listener_.fd.Reset();
+  status_listener_.fd.Reset();
 }
 
 JobCoordinator::~JobCoordinator() {
@@ -90,20 +115,20 @@ void JobCoordinator::OnEnded() {
   const ProcessEnd end = ProcessEnd::From(status);
   // It exits by itself when the job is over, well or not; nobody is to wait for an answer then.
   if (!end.by_signal && end.value <= 1) {
-    listener_.fd.Reset();
+    StopListening();
     return;
   }
   const std::string line = absl::StrCat("the coordinator (pid ", ended, ") ", end.Describe());
   if (!MayStartAgain()) {
     logger_.Error(absl::StrCat(line, " again and again; it isn't started any more"));
-    listener_.fd.Reset();
+    StopListening();
     return;
   }
   logger_.Warning(absl::StrCat(line, "; starting it again"));
   absl::StatusOr<CoordinatorProcess> process = StartCoordinatorProcess(options_);
   if (!process.ok()) {
     logger_.Error(absl::StrCat("the coordinator can't be started: ", process.status().message()));
-    listener_.fd.Reset();
+    StopListening();
     return;
   }
   pid_ = process->pid;

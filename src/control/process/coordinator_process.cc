@@ -43,9 +43,11 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
     arguments.insert(arguments.end(), {"--events", options.events_file});
   }
   std::vector<int> kept = {listen_fd, key.get()};
-  if (options.record_fd >= 0) {
-    arguments.insert(arguments.end(), {"--record-fd", absl::StrCat(options.record_fd)});
-    kept.push_back(options.record_fd);
+  for (const auto& [option, fd] :
+       {std::pair{"--record-fd", options.record_fd}, std::pair{"--status-fd", options.status_fd}}) {
+    if (fd < 0) continue;
+    arguments.insert(arguments.end(), {option, absl::StrCat(fd)});
+    kept.push_back(fd);
   }
   if (!options.faults.empty()) {
     arguments.insert(arguments.end(), {"--faults", options.faults});

@@ -25,6 +25,9 @@ struct CoordinatorOptions {
   // The log of the job's record; owned from then on. Somebody starts another coordinator on it when
   // this one is gone. Or -1: the record ends with this process, and the job too.
   int record_fd = -1;
+  // A listening socket on which it shows how the job is (control_status_page); owned from then on.
+  // Or -1.
+  int status_fd = -1;
   // From the start until somebody joins, and from then on until all have joined.
   Clock::duration join_timeout = std::chrono::seconds(60);
   // How long a connection may take to prove that it has the key and to say who it is.
@@ -43,7 +46,7 @@ struct CoordinatorOptions {
 int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
-//   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N]
+//   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N] [--status-fd N]
 //   [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT] [--die-with PID]
 //   [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd

@@ -4,12 +4,14 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "asio/io_context.hpp"
 #include "asio/posix/stream_descriptor.hpp"
@@ -30,7 +32,8 @@ struct NodeAssignment;
 // the job's record are kept here. For the main thread (it dies with the thread that starts it).
 class JobCoordinator {
  public:
-  // Listens on a free port of `host`. Takes what concerns it from `assignment`.
+  // Listens on a free port of `host`, and for the status page, whose URL it says on standard error,
+  // where `files` say. Takes what concerns it from `assignment`.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
                                                                const JobFiles& files,
                                                                const NodeAssignment& assignment);
@@ -57,9 +60,13 @@ class JobCoordinator {
   void AwaitEnd();
   void OnEnded();
   bool MayStartAgain();
+  absl::Status OpenStatusPage(uint16_t port);
+  // Nobody is to wait for an answer any more.
+  void StopListening();
 
   CoordinatorProcessOptions options_;
   Listener listener_;
+  Listener status_listener_;  // invalid: no page is wanted
   Fd record_;
   pid_t pid_ = -1;
   Logger logger_;

@@ -5,7 +5,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,11 +45,14 @@ struct NodeAssignment {
   Clock::duration grace = std::chrono::seconds(5);
 };
 
-// What the coordinator appends to, a JSON object a line.
+// Where the coordinator says what happens.
 struct JobFiles {
+  // Both are appended to, a JSON object a line.
   // About operations that wait; empty: where PHALANX_REPORT_FILE says, or nowhere.
   std::string reports;
   std::string events;  // see control_coordinator/job_event.h; empty: nowhere
+  // Of its status page on 127.0.0.1; 0: a free one, which is said; nullopt: there is none.
+  std::optional<uint16_t> status_port;
 };
 
 struct NodeSurroundings {

@@ -24,6 +24,7 @@ struct CoordinatorProcessOptions {
   // borrowed, so that another coordinator can go on with them. Or -1.
   int listen_fd = -1;
   int record_fd = -1;
+  int status_fd = -1;  // a listening socket for its status page; borrowed as well. Or -1
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
