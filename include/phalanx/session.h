@@ -46,8 +46,7 @@ class PHALANX_EXPORT View {
   // before the first, 0, with the regions as this rank's first Restore() found them.
   //   INVALID_ARGUMENT    two regions of one name, or others than in this rank's first Restore()
   //   FAILED_PRECONDITION it was called before in this view, or this process has no place
-  //   RESOURCE_EXHAUSTED  the machine hasn't the memory for two copies of the regions; for three,
-  //                       where checkpoints are kept in files
+  //   RESOURCE_EXHAUSTED  the machine hasn't the memory for the copies; see docs/recovery.md
   //   the view's end      a rank was lost meanwhile; the regions are unspecified, and Run() calls
   //                       the function again
   absl::StatusOr<int64_t> Restore(absl::Span<const StateRegion> regions);

@@ -8,12 +8,6 @@
 #include "base/status_macros.h"
 
 namespace phalanx::control {
-namespace {
-
-// One committed version and one in flight; with a persistent tier one more, which is being written.
-constexpr size_t kRooms = 2;
-
-}  // namespace
 
 NodeCheckpoints::NodeCheckpoints(asio::io_context& context, Handlers handlers,
                                  const PersistSettings& persist, const std::string& job,
@@ -35,8 +29,9 @@ NodeCheckpoints::~NodeCheckpoints() {
   digests_.join();
 }
 
-void NodeCheckpoints::BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank) {
+void NodeCheckpoints::BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank, int copies) {
   epoch_ = epoch;
+  copies_ = copies;
   ranks_.clear();
   for (const auto& [rank, worker] : worker_of_rank) ranks_[rank].worker = worker;
 }
@@ -80,15 +75,17 @@ absl::Status NodeCheckpoints::OnOpenRooms(uint64_t worker, const checkpoint::Ope
   std::vector<SharedFd> fds;
   PHX_ASSIGN_OR_RETURN(const std::shared_ptr<const StateLayout> layout,
                        TakeLayout(worker, open.bytes));
+  const auto refuse = [&](const absl::Status& status) {
+    logger_.Warning(std::string(status.message()));
+    rooms_.erase(worker);
+    handlers_.to_worker(worker, checkpoint::Rooms{0}, {});
+    return absl::OkStatus();
+  };
+  if (const absl::Status enough = CheckMemory(open.bytes); !enough.ok()) return refuse(enough);
   Rooms& rooms = rooms_[worker];
-  for (size_t i = 0; i < kRooms + (tier_ == nullptr ? 0 : 1); ++i) {
+  for (size_t i = 0; i < room_count(); ++i) {
     auto memory = SnapshotMemory::Create(open.bytes);
-    if (!memory.ok()) {
-      logger_.Warning(std::string(memory.status().message()));
-      rooms_.erase(worker);
-      handlers_.to_worker(worker, checkpoint::Rooms{0}, {});
-      return absl::OkStatus();
-    }
+    if (!memory.ok()) return refuse(memory.status());
     fds.push_back((*memory)->fd());
     rooms.push_back(std::make_shared<Room>(
         Room{*std::move(memory), std::nullopt, std::nullopt, false, layout}));

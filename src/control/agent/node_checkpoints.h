@@ -22,6 +22,7 @@
 #include "checkpoint/holder.h"
 #include "checkpoint/restore.h"
 #include "checkpoint_wire/codec.h"
+#include "control_process/memory.h"
 #include "control_protocol/persist_settings.h"
 #include "node_replicas.h"
 #include "node_tier.h"
@@ -45,6 +46,7 @@ class NodeCheckpoints {
     std::function<void(uint64_t worker, const checkpoint::Message& message, std::vector<SharedFd>)>
         to_worker;
     std::function<void(const checkpoint::Message& message)> to_coordinator;
+    std::function<uint64_t()> available_memory = AvailableMemory;  // see control_process/memory.h
   };
 
   // `persist`, `job`: where checkpoints are kept in files, if they are.
@@ -56,8 +58,8 @@ class NodeCheckpoints {
   absl::Status Open(const PeerLinks::Settings& settings) { return replicas_.Open(settings); }
   Endpoint Listen(const std::string& address) { return replicas_.Listen(address); }
 
-  // Workers of this node by rank.
-  void BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank);
+  // Workers of this node by rank; `copies`: of each rank's state in the whole job, at least 1.
+  void BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank, int copies);
   void EndView();
   void ForgetWorker(uint64_t worker);
 
@@ -73,6 +75,10 @@ class NodeCheckpoints {
   bool has_files() const { return tier_ != nullptr; }
 
  private:
+  // One committed version and one in flight; with a persistent tier one more, which is being
+  // written.
+  static constexpr size_t kRooms = 2;
+
   struct Room {
     std::shared_ptr<const SnapshotMemory> memory;
     std::optional<checkpoint::VersionName> holds;
@@ -93,6 +99,11 @@ class NodeCheckpoints {
 
   absl::Status OnDescribeState(uint64_t worker, const checkpoint::DescribeState& state);
   absl::StatusOr<std::shared_ptr<const StateLayout>> TakeLayout(uint64_t worker, uint64_t bytes);
+  size_t room_count() const { return kRooms + (tier_ == nullptr ? 0 : 1); }
+  // RESOURCE_EXHAUSTED: there isn't enough for another worker with so many bytes of state. See
+  // node_memory.cc.
+  absl::Status CheckMemory(uint64_t state_bytes) const;
+  uint64_t UntouchedBytes() const;
   absl::Status OnOpenRooms(uint64_t worker, const checkpoint::OpenRooms& open);
   absl::Status OnReached(int rank, const checkpoint::Reached& reached);
   absl::Status OnTaken(int rank, const checkpoint::Taken& taken);
@@ -125,6 +136,7 @@ class NodeCheckpoints {
   const Logger logger_;
   checkpoint::Holder holder_;
   Epoch epoch_;
+  int copies_ = 1;
   std::map<int, LocalRank> ranks_;
   std::map<uint64_t, Rooms> rooms_;                   // by worker
   std::map<uint64_t, StateLayout> layouts_;           // by worker that has opened no room yet

@@ -1,4 +1,6 @@
 // The node's other half: what the coordinator says, and what becomes of it.
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -114,7 +116,11 @@ void Node::OnView(const message::View& view) {
     worker->segment.reset();
   }
   StartOrdering(view);
-  checkpoints_.BeginView(view.epoch, worker_of_rank_);
+  std::set<int> nodes;
+  for (const message::Member& member : view.members) nodes.insert(member.node);
+  const int wanted = view.settings.replicas > 0 ? view.settings.replicas : kDefaultReplicas;
+  checkpoints_.BeginView(view.epoch, worker_of_rank_,
+                         std::min(wanted, static_cast<int>(nodes.size())));
 }
 
 void Node::SendSegments(const std::vector<std::pair<int, Worker*>>& local) {

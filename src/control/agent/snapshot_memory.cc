@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -61,6 +62,12 @@ absl::StatusOr<SharedFd> SnapshotMemory::ForReading() const {
   Fd fd(::open(absl::StrCat("/proc/self/fd/", fd_->get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::UnavailableError(absl::StrCat("open: ", strerror(errno)));
   return std::make_shared<const Fd>(std::move(fd));
+}
+
+uint64_t SnapshotMemory::bytes_taken() const {
+  constexpr uint64_t kBlockBytes = 512;  // of stat, whatever the file system's are
+  struct stat file {};
+  return ::fstat(fd_->get(), &file) == 0 ? static_cast<uint64_t>(file.st_blocks) * kBlockBytes : 0;
 }
 
 absl::Status SnapshotMemory::FlipBit() const {

@@ -16,7 +16,7 @@ namespace phalanx::control {
 class SnapshotMemory {
  public:
   // Takes no memory until it is written. RESOURCE_EXHAUSTED: no descriptors, or more bytes than
-  // the machine has available.
+  // the machine has.
   static absl::StatusOr<std::shared_ptr<const SnapshotMemory>> Create(uint64_t bytes);
   // For this process to write, by data().
   static absl::StatusOr<std::unique_ptr<SnapshotMemory>> CreateForUs(uint64_t bytes);
@@ -25,6 +25,8 @@ class SnapshotMemory {
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 
   uint64_t bytes() const { return bytes_; }
+  // Of which the machine has given so many, in pages.
+  uint64_t bytes_taken() const;
   const std::byte* data() const { return data_; }
   std::byte* data() { return data_; }  // of CreateForUs() alone
   // For the process that writes.

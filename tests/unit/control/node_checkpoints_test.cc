@@ -31,6 +31,7 @@ constexpr auto kLongest = std::chrono::minutes(1);
 constexpr uint64_t kWorker = 7;
 constexpr char kBytes[] = "abcdefgh";
 constexpr uint64_t kLength = 8;
+constexpr uint64_t kPlenty = 1'000'000;
 const VersionName kName{5, 1};
 
 class NodeCheckpointsTest : public testing::Test {
@@ -48,12 +49,13 @@ class NodeCheckpointsTest : public testing::Test {
                   if (std::holds_alternative<checkpoint::Rooms>(message)) rooms_ = std::move(fds);
                 },
             .to_coordinator =
-                [this](const checkpoint::Message& message) { to_coordinator_.push_back(message); }},
+                [this](const checkpoint::Message& message) { to_coordinator_.push_back(message); },
+            .available_memory = [this] { return available_memory_; }},
         PersistSettings{.folder = folder_, .every = 1, .keep = 2}, "job", Logger());
     const absl::Status opened =
         node_->Open({.job = "job", .key = *DeriveKey("a secret of sixteen bytes")});
     EXPECT_TRUE(opened.ok()) << opened;
-    node_->BeginView(Epoch{1}, {{0, kWorker}});
+    node_->BeginView(Epoch{1}, {{0, kWorker}}, 1);
     FromWorker(checkpoint::DescribeState{{{"all", kLength}}});
     FromWorker(checkpoint::OpenRooms{kLength});
   }
@@ -64,6 +66,15 @@ class NodeCheckpointsTest : public testing::Test {
 
   void FromWorker(const checkpoint::Message& message) {
     EXPECT_TRUE(node_->FromWorker(kWorker, checkpoint::Encode(message)).ok());
+  }
+  // Of another worker, with so many bytes of state. How many rooms it was given.
+  uint32_t OpenRooms(uint64_t worker, uint64_t bytes) {
+    for (const checkpoint::Message& message :
+         {checkpoint::Message(checkpoint::DescribeState{{{"all", bytes}}}),
+          checkpoint::Message(checkpoint::OpenRooms{bytes})}) {
+      EXPECT_TRUE(node_->FromWorker(worker, checkpoint::Encode(message)).ok());
+    }
+    return Of<checkpoint::Rooms>(to_worker_).back().count;
   }
   void FromCoordinator(const checkpoint::Message& message) {
     EXPECT_TRUE(node_->FromCoordinator(checkpoint::Encode(message)).ok());
@@ -128,6 +139,7 @@ class NodeCheckpointsTest : public testing::Test {
 
   std::string folder_;
   asio::io_context context_;
+  uint64_t available_memory_ = kPlenty;
   std::vector<SharedFd> rooms_;
   std::vector<checkpoint::Message> to_worker_;
   std::vector<checkpoint::Message> to_coordinator_;
@@ -173,6 +185,30 @@ TEST_F(NodeCheckpointsTest, AFlippedBitMakesAnotherDigest) {
   EXPECT_EQ(read(), "abcdefgh");
   node_->FlipBit(0);
   EXPECT_EQ(read(), "abcddfgh");
+}
+
+// Three rooms each, since there are files; rooms count in whole pages once they are written to.
+TEST_F(NodeCheckpointsTest, MemoryThatOthersWerePromisedIsNotPromisedAgain) {
+  constexpr uint64_t kState = 64 << 10;
+  node_->BeginView(Epoch{2}, {{0, kWorker}, {1, 8}, {2, 9}, {3, 10}}, 1);
+  available_memory_ = 3 * kLength + 6 * kState;
+  EXPECT_EQ(OpenRooms(8, kState), 3u);
+  const std::vector<SharedFd> first = rooms_;
+  EXPECT_EQ(OpenRooms(9, kState + 1), 0u);
+  EXPECT_EQ(OpenRooms(10, kState), 3u);
+  EXPECT_EQ(OpenRooms(9, 1), 0u);
+  // What was taken is no promise any more; that it isn't available either, the machine says.
+  const std::string bytes(kState, 'x');
+  ASSERT_EQ(pwrite(first[0]->get(), bytes.data(), kState, 0), static_cast<ssize_t>(kState));
+  EXPECT_EQ(OpenRooms(9, kState / 3), 3u);
+}
+
+TEST_F(NodeCheckpointsTest, CopiesOfOtherNodesRanksNeedMemoryToo) {
+  node_->BeginView(Epoch{2}, {{0, kWorker}, {1, 8}}, 3);
+  available_memory_ = 3 * kLength + (3 + 2 * 2) * kLength - 1;
+  EXPECT_EQ(OpenRooms(8, kLength), 0u);
+  ++available_memory_;
+  EXPECT_EQ(OpenRooms(8, kLength), 3u);
 }
 
 }  // namespace
