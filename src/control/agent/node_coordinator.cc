@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "node.h"
+#include "said.h"
 
 namespace phalanx::control {
 
@@ -85,7 +86,7 @@ void Node::OnView(const message::View& view) {
   phase_ = Phase::kRunning;
   epoch_ = view.epoch;
   all_finished_ = false;
-  said_.clear();
+  ForgetWhatIsKnown(view, &said_);
   // Whoever was lost meanwhile is no member of it.
   if (std::exchange(failures_unsettled_, false)) events_->OnRecovering();
   watch_.set_suspect_after(std::chrono::milliseconds(view.settings.suspect_after_ms));
