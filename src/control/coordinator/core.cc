@@ -108,6 +108,7 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
       absl::StrCat("the agent of ", node, " is gone: ", lost.why));
+  lost_nodes_.insert(found->second.node);
   agents_.erase(found);
   agents_heard_.Forget(lost.agent.value);
   const Epoch epoch = epoch_;
@@ -116,10 +117,12 @@ void CoordinatorCore::Handle(const AgentLost& lost) {
     LoseMember(incarnation, reason);
     if (phase_ == Phase::kOver) return;
   }
+  FailIfNoSpareLeft(absl::StrCat("the agent of ", node, " is gone"));
   if (phase_ == Phase::kStoring) {
     Log(LogSeverity::kWarning, "the job's last checkpoint isn't in files");
     Finish(absl::OkStatus());
-  } else if (phase_ == Phase::kRunning && epoch_ == epoch) {
+  } else if (phase_ == Phase::kRunning && epoch_ == epoch && gone.empty()) {
+    // With ranks of its own, all of which had left, it leaves copies that nobody makes again.
     copies_lost_at_ = now_;
     PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
   }
@@ -240,7 +243,7 @@ void CoordinatorCore::OnLeave(AgentId agent, const message::Leave& leave) {
     std::erase_if(spares_, [&](const MemberRecord& spare) {
       return spare.member.incarnation == leave.incarnation && spare.agent == agent;
     });
-    return;
+    return FailIfNoSpareLeft("a spare left");
   }
   if (phase_ == Phase::kJoining || phase_ == Phase::kRecovering) {
     LoseMember(leave.incarnation.value, Lost(found->second, "left"));
@@ -255,7 +258,8 @@ void CoordinatorCore::OnLeave(AgentId agent, const message::Leave& leave) {
 }
 
 void CoordinatorCore::EndIfAllLeft() {
-  if (phase_ != Phase::kRunning) return;
+  // Nodes with spares alone are to hear of it, too.
+  if (phase_ != Phase::kRunning || !awaited_nodes_.empty()) return;
   for (const auto& [incarnation, record] : members_) {
     if (!record.left) return;
   }
@@ -284,7 +288,7 @@ void CoordinatorCore::OnMemberLost(AgentId agent, const message::MemberLost& los
     const MemberRecord record = *spare;
     spares_.erase(spare);
     StartAnother(record);
-    return;
+    return FailIfNoSpareLeft("a spare is lost");
   }
   const auto found = members_.find(lost.incarnation.value);
   if (found == members_.end() || found->second.agent != agent) return;
@@ -336,6 +340,7 @@ void CoordinatorCore::FailRunning(const absl::Status& reason) {
   checkpoints_.EndView();
   phase_ = Phase::kEnding;
   reason_ = reason;
+  vacant_.clear();
   Broadcast(message::Revoked{epoch_, reason});
   // Those who had left before wait for nothing any more.
   std::erase_if(members_, [](const auto& member) { return member.second.left; });

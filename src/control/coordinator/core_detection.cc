@@ -65,6 +65,7 @@ void CoordinatorCore::Evict(MemberRecord& record, const std::string& how) {
   const absl::Status reason = Lost(record, how);
   Log(LogSeverity::kWarning, absl::StrCat(reason.message(), "; it is evicted"));
   record.evicted = true;
+  record.ready = false;
   Send(record.agent,
        message::Evict{record.member.incarnation, absl::StrCat(how, ", and was killed for it")});
   if (phase_ == Phase::kRunning) Revoke(reason);

@@ -53,13 +53,7 @@ absl::Status CoordinatorCore::CheckHello(const message::AgentHello& hello) const
     return absl::InvalidArgumentError(
         absl::StrCat("this is job ", settings_.job, ", not ", hello.job));
   }
-  const bool returns =
-      hello.returns && resumed_at_.has_value() && (phase_ == Phase::kRecovering || all_finished_);
-  if (phase_ != Phase::kJoining && !returns) {
-    return absl::UnavailableError(hello.returns
-                                      ? "the job has gone on without this node"
-                                      : "the job takes no more nodes: it has begun already");
-  }
+  PHX_RETURN_IF_ERROR(CheckPhase(hello));
   for (const auto& [id, record] : agents_) {
     if (hello.node >= 0 && record.node == hello.node) {
       return absl::InvalidArgumentError(
@@ -67,6 +61,21 @@ absl::Status CoordinatorCore::CheckHello(const message::AgentHello& hello) const
     }
   }
   return absl::OkStatus();
+}
+
+// Whether a node may come at this time.
+absl::Status CoordinatorCore::CheckPhase(const message::AgentHello& hello) const {
+  if (phase_ == Phase::kJoining) return absl::OkStatus();
+  if (phase_ == Phase::kEnding) return reason_;
+  if (hello.returns) {
+    // Of one that was lost, the ranks are others' by now.
+    const bool is_wanted = resumed_at_.has_value() || hello.spares > 0;
+    if (is_wanted && lost_nodes_.count(hello.node) == 0) return absl::OkStatus();
+    return absl::UnavailableError("the job has gone on without this node");
+  }
+  // A launcher may be late with those that only wait.
+  if (hello.spares > 0) return absl::OkStatus();
+  return absl::UnavailableError("the job takes no more nodes: it has begun already");
 }
 
 void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
@@ -78,13 +87,18 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
         absl::StrCat("refused the agent of '", hello.node_name, "': ", status.message()));
     Send(agent, message::Refused{Incarnation{0}, status});
     outputs_.push_back(CloseAgent{agent});
-    return;
+    if (phase_ != Phase::kEnding || awaited_nodes_.erase(hello.node) == 0) return;
+    std::erase_if(members_, [&](const auto& member) {
+      return member.second.agent == AgentId{} && member.second.member.node == hello.node;
+    });
+    return EndIfEmpty();
   }
   AgentRecord record{hello.node,    hello.node_name, std::max(hello.cores, 1),
                      hello.spares,  hello.machine,   hello.peers,
                      hello.restarts};
   if (record.node < 0) {
-    std::set<int> taken;
+    std::set<int> taken = awaited_nodes_;
+    for (const auto& [incarnation, member] : members_) taken.insert(member.member.node);
     for (const auto& [id, other] : agents_) taken.insert(other.node);
     record.node = 0;
     while (taken.count(record.node) > 0) ++record.node;
@@ -92,7 +106,7 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
   agents_.emplace(agent, record);
   agents_heard_.Watch(agent.value, now_);
   Send(agent, message::AgentWelcome{record.node});
-  if (hello.returns) Admit(agent, record.node);
+  Admit(agent, hello, record.node);
 }
 
 const CoordinatorCore::MemberRecord* CoordinatorCore::HolderOf(int rank) const {
@@ -165,6 +179,9 @@ absl::Status CoordinatorCore::CheckJoin(const message::Join& join) const {
 
 void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
   if (Return(agent, join)) return;
+  const auto member = members_.find(join.member.incarnation.value);
+  // Its end is on its way, and its agent is to tell it: one that was refused has none.
+  if (member != members_.end() && member->second.evicted) return;
   if (all_finished_ && members_.count(join.member.incarnation.value) > 0) {
     // It can't have heard of it.
     Send(agent, message::AllFinished{epoch_});
@@ -175,7 +192,9 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
     Log(LogSeverity::kWarning, absl::StrCat("refused pid ", join.member.pid, " on ",
                                             DescribeNode(agent), ": ", status.message()));
     Send(agent, message::Refused{join.member.incarnation, status});
-    return;
+    if (!join.spare) return;
+    ForgetSpareToCome(agent);
+    return FailIfNoSpareLeft("a spare was refused");
   }
   if (world_size_ == 0) {
     world_size_ = join.world_size;
@@ -192,6 +211,10 @@ void CoordinatorCore::OnJoin(AgentId agent, const message::Join& join) {
 void CoordinatorCore::AddMember(AgentId agent, const message::Join& join) {
   MemberRecord record{join.member, agent};
   record.member.node = agents_.at(agent).node;
+  // A rank that waits for a spare is filled now.
+  std::erase_if(vacant_, [&](const MemberRecord& lost) {
+    return join.member.rank >= 0 && lost.member.rank == join.member.rank;
+  });
   members_.emplace(join.member.incarnation.value, std::move(record));
   arrivals_.push_back(join.member.incarnation.value);
   if (static_cast<int>(members_.size()) == world_size_) {

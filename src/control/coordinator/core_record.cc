@@ -70,31 +70,56 @@ void CoordinatorCore::Resume(const JobRecord& record) {
     known.ready = false;
     known.finished = record.finished;
     members_.emplace(member.incarnation.value, std::move(known));
+    awaited_nodes_.insert(member.node);
     arrivals_.push_back(member.incarnation.value);
+  }
+  for (size_t node = 0; node < view_.node_cores.size(); ++node) {
+    if (view_.node_cores[node] > 0) awaited_nodes_.insert(static_cast<int>(node));
   }
   Tell({"resumed", {{"epoch", static_cast<int64_t>(epoch_.value)}}});
   Log(LogSeverity::kWarning,
       absl::StrCat("the coordinator is back, with the record of epoch ", epoch_.value));
 }
 
-// The agent of a node has come back.
-void CoordinatorCore::Admit(AgentId agent, int node) {
-  for (auto& [incarnation, record] : members_) {
-    if (record.member.node == node && record.agent == AgentId{}) record.agent = agent;
+// The agent of a node has come, or come back.
+void CoordinatorCore::Admit(AgentId agent, const message::AgentHello& hello, int node) {
+  if (hello.returns) {
+    for (auto& [incarnation, record] : members_) {
+      if (record.member.node == node && record.agent == AgentId{}) record.agent = agent;
+    }
+    awaited_nodes_.erase(node);
   }
   if (all_finished_) Send(agent, message::AllFinished{epoch_});
+  if (phase_ == Phase::kStoring) return Send(agent, message::AllLeft{epoch_});
+  GoOnIfAllReturned();
+}
+
+// Until then nobody knows which spares there are.
+void CoordinatorCore::GoOnIfAllReturned() {
+  if (!resumed_at_.has_value() || !awaited_nodes_.empty()) return;
+  FailIfNoSpareLeft("all nodes that live have come back");
+  if (phase_ == Phase::kRecovering) BeginViewIfReady();
+  EndIfAllLeft();
 }
 
 void CoordinatorCore::CheckAgentsReturned() {
   if (!resumed_at_.has_value() || now_ < *resumed_at_ + kAgentsReturn) return;
+  lost_nodes_.insert(awaited_nodes_.begin(), awaited_nodes_.end());
+  const bool gives_up = !std::exchange(awaited_nodes_, {}).empty();
   std::vector<std::pair<uint64_t, absl::Status>> gone;
-  for (const auto& [incarnation, record] : members_) {
+  for (auto& [incarnation, record] : members_) {
     if (record.agent != AgentId{}) continue;
-    gone.emplace_back(incarnation, Lost(record, "was lost: its agent didn't come back"));
+    if (phase_ == Phase::kRunning && all_finished_) {
+      // It may have heard from our predecessor that all have left.
+      record.left = true;
+    } else {
+      gone.emplace_back(incarnation, Lost(record, "was lost: its agent didn't come back"));
+    }
   }
   for (const auto& [incarnation, reason] : gone) {
     if (members_.count(incarnation) > 0) LoseMember(incarnation, reason);
   }
+  if (gives_up) GoOnIfAllReturned();
 }
 
 }  // namespace phalanx::control

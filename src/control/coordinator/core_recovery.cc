@@ -27,8 +27,7 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   MemberRecord record{join.member, agent};
   record.member.node = agents_.at(agent).node;
   record.recoverable = true;
-  int& to_come = agents_.at(agent).spares_to_come;
-  to_come = std::max(to_come - 1, 0);
+  ForgetSpareToCome(agent);
   spares_.push_back(std::move(record));
   Log(LogSeverity::kInfo, absl::StrCat("a spare joined: ", Describe(spares_.back())));
   Send(agent, message::SpareAccepted{join.member.incarnation});
@@ -54,7 +53,8 @@ int CoordinatorCore::SparesWithout(const std::set<uint64_t>& incarnations) const
 }
 
 void CoordinatorCore::FillVacancies() {
-  if (vacant_.empty() || ChooseSpare(vacant_.front()) == spares_.end()) return;
+  if (!CanStartAnother() || vacant_.empty() || ChooseSpare(vacant_.front()) == spares_.end())
+    return;
   const MemberRecord lost = vacant_.front();
   vacant_.erase(vacant_.begin());
   PromoteSpare(lost);
@@ -80,8 +80,10 @@ void CoordinatorCore::OnFinished(AgentId agent, const message::Finished& finishe
 // Of whoever is lost nothing is wanted.
 bool CoordinatorCore::CanGoOnWithout(const std::set<uint64_t>& incarnations) const {
   return !all_finished_ && std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+    const MemberRecord& record = member.second;
+    const bool is_lost = agents_.count(record.agent) == 0;  // with its agent
     return incarnations.count(member.first) > 0 ||
-           (member.second.recoverable && !member.second.left);
+           (!record.left && (record.recoverable || is_lost));
   });
 }
 
@@ -95,24 +97,40 @@ void CoordinatorCore::StartAnother(const MemberRecord& lost) {
   if (!lost.restarted) StartSpareAt(lost.agent, lost.member.incarnation);
 }
 
+// While a job may still need one.
+bool CoordinatorCore::CanStartAnother() const {
+  return !all_finished_ &&
+         (phase_ == Phase::kJoining || phase_ == Phase::kRunning || phase_ == Phase::kRecovering);
+}
+
+// It has come, or never will.
+void CoordinatorCore::ForgetSpareToCome(AgentId agent) {
+  int& to_come = agents_.at(agent).spares_to_come;
+  to_come = std::max(to_come - 1, 0);
+}
+
 void CoordinatorCore::StartSpareAt(AgentId agent, Incarnation lost) {
   const auto found = agents_.find(agent);
-  if (found == agents_.end() || found->second.restarts_left == 0 || all_finished_) return;
+  if (found == agents_.end() || found->second.restarts_left == 0 || !CanStartAnother()) return;
   --found->second.restarts_left;
   ++found->second.spares_to_come;
   Send(agent, message::StartSpare{lost});
 }
 
 void CoordinatorCore::OnSpareGone(AgentId agent, const message::SpareGone& gone) {
-  int& to_come = agents_.at(agent).spares_to_come;
-  to_come = std::max(to_come - 1, 0);
+  ForgetSpareToCome(agent);
   const std::string line =
       absl::StrCat("a spare on ", DescribeNode(agent), " ", gone.how, " before it joined");
   Log(LogSeverity::kWarning, line);
   StartSpareAt(agent, Incarnation{0});
-  if (vacant_.empty() || SparesLeft() >= 0) return;
+  FailIfNoSpareLeft(line);
+}
+
+void CoordinatorCore::FailIfNoSpareLeft(absl::string_view why) {
+  const bool waits = phase_ == Phase::kJoining || phase_ == Phase::kRecovering;
+  if (!waits || vacant_.empty() || SparesLeft() >= 0 || !awaited_nodes_.empty()) return;
   const absl::Status reason = absl::UnavailableError(
-      absl::StrCat(line, "; no spare is left for rank ", vacant_.front().member.rank));
+      absl::StrCat(why, "; no spare is left for rank ", vacant_.front().member.rank));
   return phase_ == Phase::kJoining ? FailJoining(reason) : FailRecovery(reason);
 }
 
@@ -164,7 +182,7 @@ void CoordinatorCore::Revoke(const absl::Status& reason) {
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
   StartAnother(lost);
-  if (SparesLeft() <= 0) {
+  if (SparesLeft() <= 0 && awaited_nodes_.empty()) {
     return FailRecovery(
         absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));
   }
@@ -248,6 +266,8 @@ bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
   MemberRecord& record = found->second;
   record.member.addresses = join.member.addresses;
   record.ready = true;
+  // A spare that our predecessor promoted had been announced again.
+  if (join.spare) ForgetSpareToCome(agent);
   BeginViewIfReady();
   return true;
 }
@@ -255,7 +275,7 @@ bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
 void CoordinatorCore::BeginViewIfReady() {
   const bool all_ready = std::all_of(members_.begin(), members_.end(),
                                      [](const auto& member) { return member.second.ready; });
-  if (!all_ready || !vacant_.empty()) return;
+  if (!all_ready || !vacant_.empty() || !awaited_nodes_.empty()) return;
   BeginView();
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "base/deadline.h"
 #include "base/ids.h"
 #include "base/logger.h"
@@ -225,6 +226,10 @@ class CoordinatorCore {
   bool Return(AgentId agent, const message::Join& join);
   void LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason);
   void FailRecovery(const absl::Status& reason);
+  // Where a rank waits for a spare that can't come any more; `why` it can't.
+  void FailIfNoSpareLeft(absl::string_view why);
+  bool CanStartAnother() const;
+  void ForgetSpareToCome(AgentId agent);
   void BeginViewIfReady();
   void TellOfNextView();
   void TellOfRestored(const JobCheckpoints::Outputs& outputs);
@@ -245,8 +250,10 @@ class CoordinatorCore {
   void PassOn(JobCheckpoints::Outputs outputs);
   void BeginCheckpoints();
   void Resume(const JobRecord& record);
-  void Admit(AgentId agent, int node);
+  void Admit(AgentId agent, const message::AgentHello& hello, int node);
+  absl::Status CheckPhase(const message::AgentHello& hello) const;
   void CheckAgentsReturned();
+  void GoOnIfAllReturned();
   JobRecord CurrentRecord() const;
   void WriteFirst(Afterwards afterwards) { afterwards_.push_back(afterwards); }
   void Perform(Afterwards afterwards);
@@ -302,6 +309,8 @@ class CoordinatorCore {
   std::vector<faults::Fault> ordered_faults_;    // that others suffer once that is in the record
   bool suffers_ = false;                         // dies as soon as that is in the record
   std::optional<Clock::time_point> resumed_at_;  // began with a record
+  std::set<int> awaited_nodes_;                  // of the record, that haven't come back
+  std::set<int> lost_nodes_;                     // whose agents were lost, or didn't come back
   bool writing_ = false;
   std::vector<Afterwards> afterwards_;    // of the write that is under way or to be begun
   std::deque<CoordinatorInput> waiting_;  // for that
