@@ -1,0 +1,58 @@
+// The simulation notices a shell or an agent that breaks one of the rules; and a seed is a run.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "world.h"
+
+namespace phalanx::control::simulation {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSeeds = 2'000;
+
+// The first thing of this kind that goes wrong.
+std::string Notices(Broken broken, const std::string& what) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Options options = RandomOptions(seed);
+    options.broken = broken;
+    Tally tally;
+    const std::string wrong = World(options).Run(&tally);
+    if (wrong.find(what) == std::string::npos) continue;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong.c_str());
+    return wrong;
+  }
+  return "";
+}
+
+TEST(BrokenTest, AViewThatIsHeardBeforeItIsDurable) {
+  EXPECT_NE(Notices(Broken::kAnnouncesEarly, "is heard before it is durable"), "");
+}
+
+TEST(BrokenTest, AnEpochThatIsUsedAgain) {
+  EXPECT_NE(Notices(Broken::kForgetsRecord, "is used again"), "");
+}
+
+TEST(BrokenTest, APlaceThatIsGivenAwayBeforeTheEvictedHasEnded) {
+  EXPECT_NE(Notices(Broken::kEvictedNotAwaited, "is given away while"), "");
+}
+
+TEST(TraceTest, TheSameSeedGivesTheSameRun) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    std::string traces[2];
+    for (std::string& trace : traces) {
+      Options options = RandomOptions(seed);
+      options.trace = [&trace](const std::string& line) { trace += line + "\n"; };
+      Tally tally;
+      World(options).Run(&tally);
+    }
+    EXPECT_EQ(traces[0], traces[1]);
+    EXPECT_THAT(traces[0], HasSubstr("says AgentHello"));
+  }
+}
+
+}  // namespace
+}  // namespace phalanx::control::simulation

@@ -1,0 +1,156 @@
+// What must hold, checked at everything that the coordinator says.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "world.h"
+
+namespace phalanx::control::simulation {
+
+void World::CheckSaid(const Message& message) {
+  if (const auto* view = std::get_if<message::View>(&message)) {
+    CheckView(*view);
+  } else if (const auto* revoked = std::get_if<message::Revoked>(&message)) {
+    CheckRevoked(*revoked);
+  } else if (std::holds_alternative<message::AllFinished>(message)) {
+    if (!disk_.has_value() || !disk_->finished) Violate("the end is heard before it is durable");
+    if (!std::exchange(all_finished_, true)) Occur(Moment::kFinished);
+  } else if (const auto* evict = std::get_if<message::Evict>(&message)) {
+    ++tally_->evicted;
+    evicted_.insert(evict->incarnation.value);
+  } else if (std::holds_alternative<message::StartSpare>(message)) {
+    ++tally_->restarted;
+    if (failing_) Violate("a process is started for a job that ends");
+  }
+}
+
+void World::CheckView(const message::View& view) {
+  std::vector<uint64_t> incarnations;
+  for (const message::Member& member : view.members) {
+    incarnations.push_back(member.incarnation.value);
+    const auto rank = static_cast<int>(incarnations.size()) - 1;
+    if (member.rank != rank) Violate(absl::StrCat("rank ", rank, " has no member"));
+  }
+  const auto [known, is_new] = heard_.emplace(view.epoch.value, std::pair(boot_, incarnations));
+  if (known->second != std::pair(boot_, incarnations)) {
+    return Violate(absl::StrCat("epoch ", view.epoch.value, " is used again"));
+  }
+  if (!is_new) return;
+  if (std::set(incarnations.begin(), incarnations.end()).size() != incarnations.size()) {
+    Violate(absl::StrCat("a member with two ranks in epoch ", view.epoch.value));
+  }
+  if (heard_.rbegin()->first != view.epoch.value) {
+    Violate(absl::StrCat("epoch ", view.epoch.value, " after ", heard_.rbegin()->first));
+  }
+  if (all_finished_) Violate("a view after the end");
+  if (!disk_.has_value() || disk_->view.members != view.members ||
+      disk_->view.epoch != view.epoch) {
+    Violate(absl::StrCat("epoch ", view.epoch.value, " is heard before it is durable"));
+  }
+  for (const auto& agent : agents_) {
+    const uint64_t id = agent->connection();
+    if (id == 0 || !connections_.at(id).at_coordinator || connections_.at(id).boot != boot_ ||
+        !connections_.at(id).admitted) {
+      continue;
+    }
+    for (const auto& [incarnation, process] : agent->processes()) {
+      const bool has_place = process.alive && Agent::IsAwaited(process) && process.rank >= 0 &&
+                             process.view != Epoch{};
+      const bool was_member = has_place || (process.alive && process.evicted);
+      if (was_member && incarnations[static_cast<size_t>(process.rank)] != incarnation) {
+        Violate(
+            absl::StrCat("rank ", process.rank, " is given away while ", incarnation, " lives"));
+      }
+    }
+  }
+  if (view.epoch != Epoch{1}) ++tally_->views;
+  Occur(Moment::kAnnounced);
+}
+
+void World::CheckRevoked(const message::Revoked& revoked) {
+  if (revoked.goes_on) {
+    if (all_finished_) Violate("a view is revoked after the end");
+    if (failing_) Violate("the job goes on after its end");
+    Occur(Moment::kRevoked);
+  } else if (!std::exchange(failing_, true)) {
+    CheckFailed(revoked.reason);
+  }
+}
+
+bool World::IsWhere(uint64_t incarnation, int node) const {
+  const auto index = static_cast<size_t>(node);
+  if (index >= agents_.size() || !agents_[index]->alive() || cut_[index]) return false;
+  const auto found = agents_[index]->processes().find(incarnation);
+  return found != agents_[index]->processes().end() && found->second.alive &&
+         evicted_.count(incarnation) == 0 && found->second.state != Agent::State::kNone;
+}
+
+// A job with a view may fail only if there are more lost ranks than spares, or somebody was
+// outside of Run, or had finished.
+void World::CheckFailed(const absl::Status& reason) {
+  if (absl::IsDeadlineExceeded(reason) && !lost_before_view_) {
+    return Violate(absl::StrCat("waited for the time-out: ", reason.message()));
+  }
+  if (lost_before_view_ || outside_of_run_ || forgot_end_ || !disk_.has_value() ||
+      disk_->finished) {
+    return;
+  }
+  int needed = 0;
+  for (const message::Member& member : disk_->view.members) {
+    if (!IsWhere(member.incarnation.value, member.node)) ++needed;
+  }
+  int usable = 0;
+  for (const auto& agent : agents_) {
+    for (const auto& [incarnation, process] : agent->processes()) {
+      const bool is_member =
+          std::any_of(disk_->view.members.begin(), disk_->view.members.end(),
+                      [&](const auto& member) { return member.incarnation.value == incarnation; });
+      const bool was_stopped =
+          process.stopped || process.stopped_until + std::chrono::seconds(1) > time_.now();
+      if (process.spare && !is_member && !was_stopped && IsWhere(incarnation, agent->node())) {
+        ++usable;
+      }
+    }
+  }
+  if (usable >= needed) {
+    Violate(absl::StrCat("the job fails although ", usable, " spares are there for ", needed,
+                         " lost ranks: ", reason.message()));
+  }
+}
+
+void World::CheckOver(const absl::Status& status) {
+  if (!status.ok()) return;
+  if (!disk_.has_value() || !disk_->finished) Violate("ended well before all ranks had finished");
+  time_.After(std::chrono::seconds(1), [this] {
+    for (const auto& agent : agents_) {
+      // Of one that came after the view had begun the record says nothing.
+      const auto node = static_cast<size_t>(agent->node());
+      const std::vector<int>& cores = disk_->view.node_cores;
+      const bool is_recorded = boot_ == 1 || (node < cores.size() && cores[node] > 0);
+      const bool there = is_recorded && agent->alive() && agent->came() &&
+                         !cut_[static_cast<size_t>(agent->node())];
+      if (there && !forgot_end_ && !agent->over().ok()) {
+        Violate(absl::StrCat("the job ends well, but not on node ", agent->node(), ": ",
+                             agent->over().message()));
+      }
+    }
+  });
+}
+
+std::string Describe(const Tally& tally) {
+  return absl::StrCat(tally.runs, " jobs, ", tally.ended_well, " ended well; ", tally.views,
+                      " later views, ", tally.killed, " processes killed, ", tally.stopped,
+                      " stopped, ", tally.evicted, " evicted, ", tally.promoted, " promoted, ",
+                      tally.restarted, " started anew, ", tally.agents_killed, " agents killed, ",
+                      tally.cuts, " connections cut, ", tally.crashes, " coordinators crashed, ",
+                      tally.unwritten, " records lost");
+}
+
+std::string JudgeSeed(uint64_t seed, Tally* tally) {
+  const std::string wrong = World(RandomOptions(seed)).Run(tally);
+  if (wrong.empty()) return "";
+  return absl::StrCat("seed ", seed, ": ", wrong, "; replay: ./dev sim --views ", seed);
+}
+
+}  // namespace phalanx::control::simulation
