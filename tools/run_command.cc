@@ -274,6 +274,7 @@ bool IsSupported(const faults::Fault& fault) {
     case Target::Kind::kSpare:
       return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop});
     case Target::Kind::kNode:
+      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop});
     case Target::Kind::kAgent:
     case Target::Kind::kCoordinator:
       return at_moment && fault.action == Action::kKill;
@@ -292,8 +293,8 @@ absl::Status CheckFault(const faults::Fault& fault, int ranks, int spares, int n
     return absl::UnimplementedError(absl::StrCat(
         what,
         "not there yet; ranks can be killed, stopped, exit, segfault and have a copy flipped "
-        "at=step:N; at=time:T or at=point:NAME ranks and spares can be killed and stopped, copies "
-        "flipped, and nodes, agents and the coordinator killed"));
+        "at=step:N; at=time:T or at=point:NAME ranks, spares and nodes can be killed and stopped, "
+        "copies flipped, and agents and the coordinator killed"));
   }
   const bool is_node =
       fault.target.kind == Target::Kind::kNode || fault.target.kind == Target::Kind::kAgent;

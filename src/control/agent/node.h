@@ -111,7 +111,10 @@ class Node {
   void OnWelcome(const message::AgentWelcome& welcome);
   void HearCoordinator();
   void OnEvict(const message::Evict& evict);
+  void OnAskWitness(const message::AskWitness& ask);
+  void KillWorkers();
   void OnSuffer(const message::Suffer& suffer);
+  void StopNode(Clock::duration duration);
   void SufferByProcess(const faults::Fault& fault, Incarnation incarnation);
   [[noreturn]] void Die(bool with_workers);
   void OnStartSpare(const message::StartSpare& start);

@@ -58,6 +58,11 @@ class NodeCheckpoints {
   absl::Status Open(const PeerLinks::Settings& settings) { return replicas_.Open(settings); }
   Endpoint Listen(const std::string& address) { return replicas_.Listen(address); }
 
+  // Over the links on which copies go: see PeerLinks.
+  void ProbePeer(const Endpoint& peer, Clock::duration wait, std::function<void(bool)> done) {
+    replicas_.Probe(peer, wait, std::move(done));
+  }
+
   // Workers of this node by rank; `copies`: of each rank's state in the whole job, at least 1.
   void BeginView(Epoch epoch, std::map<int, uint64_t> worker_of_rank, int copies);
   void EndView();

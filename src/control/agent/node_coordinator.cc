@@ -38,6 +38,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnAllFinished(*finished);
   } else if (const auto* evict = std::get_if<message::Evict>(&message)) {
     OnEvict(*evict);
+  } else if (const auto* ask = std::get_if<message::AskWitness>(&message)) {
+    OnAskWitness(*ask);
   } else if (const auto* suffer = std::get_if<message::Suffer>(&message)) {
     OnSuffer(*suffer);
   } else if (const auto* start = std::get_if<message::StartSpare>(&message)) {
@@ -62,6 +64,11 @@ void Node::OnRefused(const message::Refused& refused) {
   if (refused.incarnation == Incarnation{0}) {
     options_.logger.Error(
         absl::StrCat("the coordinator refused this node: ", refused.status.message()));
+    if (refused.evicted && phase_ != Phase::kOver) {
+      // Our owner hears of it first, so that their ends aren't taken for failures.
+      events_->OnEvicted(refused.status);
+      KillWorkers();
+    }
     OnRevoked(message::Revoked{epoch_, refused.status});
     return;
   }

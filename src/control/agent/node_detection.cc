@@ -126,6 +126,23 @@ void Node::OnEvict(const message::Evict& evict) {
   }
 }
 
+// The job goes on without them.
+void Node::KillWorkers() {
+  for (auto& [id, worker] : workers_) {
+    if (!IsAwaited(worker) || !worker.process.is_open()) continue;
+    const absl::Status killed = SignalProcess(worker.process.native_handle(), SIGKILL);
+    if (!killed.ok()) options_.logger.Error(std::string(killed.message()));
+  }
+}
+
+void Node::OnAskWitness(const message::AskWitness& ask) {
+  checkpoints_.ProbePeer(ask.peers, std::chrono::milliseconds(ask.wait_ms),
+                         [this, ask](bool heard) {
+                           if (phase_ == Phase::kOver) return;
+                           link_.Send(message::WitnessSays{ask.suspect, ask.round, heard});
+                         });
+}
+
 void Node::OnFaultPerformed(uint64_t id, const message::FaultPerformed& fault) {
   if (workers_.at(id).state != State::kMember) return;
   SayAlways(fault);

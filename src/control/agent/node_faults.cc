@@ -1,9 +1,12 @@
 // The node's part for faults of a test that the coordinator has it suffer.
+#include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "control_process/process_descriptor.h"
@@ -14,6 +17,20 @@ namespace phalanx::control {
 
 using faults::Action;
 using faults::Target;
+
+namespace {
+
+// After `delay`, in a child of a process that has threads: only system calls.
+[[noreturn]] void ContinueAll(const std::vector<pid_t>& pids, std::chrono::nanoseconds delay) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::close_range(0, ~0U, 0);
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count();
+  ::poll(nullptr, 0, static_cast<int>(ms));
+  for (const pid_t pid : pids) ::kill(pid, SIGCONT);
+  ::_exit(0);
+}
+
+}  // namespace
 
 void Node::OnSuffer(const message::Suffer& suffer) {
   const absl::StatusOr<faults::Fault> fault = faults::ParseFault(suffer.fault);
@@ -26,7 +43,26 @@ void Node::OnSuffer(const message::Suffer& suffer) {
   if (suffer.incarnation != Incarnation{}) return SufferByProcess(*fault, suffer.incarnation);
   const bool kills_node = fault->target.kind == Target::Kind::kNode;
   const bool kills_us = kills_node || fault->target.kind == Target::Kind::kAgent;
+  if (fault->action == Action::kStop && kills_node) {
+    return StopNode(std::chrono::nanoseconds(fault->for_ns));
+  }
   if (fault->action == Action::kKill && kills_us) Die(/*with_workers=*/kills_node);
+}
+
+// The workers first: nobody is to hear of it from us. Who lets all go on mustn't be stopped itself,
+// so it is a child, which knows that none of these can have been reaped: we are stopped.
+void Node::StopNode(Clock::duration duration) {
+  std::vector<pid_t> stopped;
+  for (auto& [id, worker] : workers_) {
+    if (!IsAwaited(worker) || !worker.process.is_open()) continue;
+    const absl::Status sent = SignalProcess(worker.process.native_handle(), SIGSTOP);
+    if (sent.ok()) stopped.push_back(worker.pid);
+  }
+  stopped.push_back(::getpid());
+  if (duration > Clock::duration::zero() && ::fork() == 0) {
+    ContinueAll(stopped, std::chrono::duration_cast<std::chrono::nanoseconds>(duration));
+  }
+  ::kill(::getpid(), SIGSTOP);
 }
 
 // From here on all goes as if somebody else had done it.
@@ -45,13 +81,7 @@ void Node::SufferByProcess(const faults::Fault& fault, Incarnation incarnation) 
 }
 
 void Node::Die(bool with_workers) {
-  if (with_workers) {
-    for (auto& [id, worker] : workers_) {
-      if (!IsAwaited(worker) || !worker.process.is_open()) continue;
-      const absl::Status killed = SignalProcess(worker.process.native_handle(), SIGKILL);
-      if (!killed.ok()) options_.logger.Error(std::string(killed.message()));
-    }
-  }
+  if (with_workers) KillWorkers();
   while (true) ::kill(::getpid(), SIGKILL);
 }
 

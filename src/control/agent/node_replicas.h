@@ -51,6 +51,11 @@ class NodeReplicas {
   // another agent, that one is waited for.
   void Fetch(const checkpoint::Fetch& fetch);
 
+  // See PeerLinks.
+  void Probe(const Endpoint& peer, Clock::duration wait, std::function<void(bool)> done) {
+    links_->Probe(peer, wait, std::move(done));
+  }
+
   // What others may read.
   void Offer(const ShardKey& key, std::shared_ptr<const SnapshotMemory> memory) {
     links_->shelf().Put(key, std::move(memory));

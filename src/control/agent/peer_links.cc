@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "control_process/listen.h"
+#include "peer_probe.h"
 
 namespace phalanx::control {
 
@@ -54,6 +55,14 @@ void PeerLinks::Pull(const ShardKey& key, const Endpoint& from, const checkpoint
                      bool urgent, Done done) {
   asio::post(context_, [this, waiting = Waiting{key, from, digest, urgent, std::move(done)}] {
     Enqueue(waiting);
+  });
+}
+
+void PeerLinks::Probe(const Endpoint& peer, Clock::duration wait, std::function<void(bool)> done) {
+  asio::post(context_, [this, peer, wait, done = std::move(done)] {
+    std::make_shared<PeerProbe>(context_, client_tls_.get(), [this, done](bool answered) {
+      asio::post(agent_, [done, answered] { done(answered); });
+    })->Start(peer, wait);
   });
 }
 

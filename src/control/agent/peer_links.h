@@ -62,6 +62,9 @@ class PeerLinks {
   // Urgent ones go before all that wait. Of each shard one at a time.
   void Pull(const ShardKey& key, const Endpoint& from, const checkpoint::Digest& digest,
             bool urgent, Done done);
+  // Whether the agent there answers, for `wait` of time in which this one runs itself; over a
+  // connection of its own, so that nothing else that is under way matters. `done` is called later.
+  void Probe(const Endpoint& peer, Clock::duration wait, std::function<void(bool)> done);
   // One that still waits goes before the others.
   void Hurry(const ShardKey& key);
 

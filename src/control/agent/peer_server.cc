@@ -60,6 +60,9 @@ void PeerServer::OnAccepted(asio::ip::tcp::socket socket) {
 
 void PeerServer::OnMessage(uint64_t id, const Message& message) {
   const std::shared_ptr<Channel> channel = channels_.at(id);
+  if (std::holds_alternative<message::Probe>(message)) {
+    return channel->Send(message::ProbeAnswer{});
+  }
   const auto* outer = std::get_if<message::Checkpoint>(&message);
   if (outer != nullptr) {
     const absl::StatusOr<checkpoint::Message> inner = checkpoint::Decode(outer->payload);

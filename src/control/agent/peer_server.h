@@ -1,4 +1,4 @@
-// Lets other agents of the job read the shards that this one has.
+// Lets other agents of the job read the shards that this one has, and tells them that it is there.
 #ifndef PHALANX_CONTROL_AGENT_PEER_SERVER_H_
 #define PHALANX_CONTROL_AGENT_PEER_SERVER_H_
 

@@ -6,25 +6,40 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "control_coordinator/process.h"
 #include "control_process/arguments.h"
 #include "control_process/spawn.h"
 #include "control_protocol/job.h"
+#include "control_protocol/message.h"
 
 namespace phalanx::control {
 namespace {
 
 constexpr int kWrongUsage = 2;
 
+absl::StatusOr<Clock::duration> WitnessWait(Clock::duration otherwise) {
+  const char* const text = std::getenv("PHALANX_WITNESS_WAIT_MS");
+  if (text == nullptr) return otherwise;
+  uint32_t ms = 0;
+  if (absl::SimpleAtoi(text, &ms) && ms > 0 && ms <= kMaxWitnessWaitMs) {
+    return std::chrono::milliseconds(ms);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("PHALANX_WITNESS_WAIT_MS=", text, "; wanted 1 to ", kMaxWitnessWaitMs));
+}
+
 absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
   PHX_ASSIGN_OR_RETURN(
       const Arguments arguments,
-      Arguments::Parse(words,
-                       {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd",
-                        "--status-fd", "--join-timeout-ms", "--report", "--events", "--faults",
-                        "--persist", "--persist-every", "--persist-keep", "--die-with"},
-                       {"--detach"}));
+      Arguments::Parse(
+          words,
+          {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd", "--status-fd",
+           "--evictions-fd", "--join-timeout-ms", "--report", "--events", "--faults", "--persist",
+           "--persist-every", "--persist-keep", "--die-with"},
+          {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
   PHX_RETURN_IF_ERROR(ValidateJobId(options.job));
@@ -32,6 +47,8 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   PHX_ASSIGN_OR_RETURN(options.lifeline_fd, arguments.Number("--lifeline-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.record_fd, arguments.Number("--record-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.status_fd, arguments.Number("--status-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.evictions_fd, arguments.Number("--evictions-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.witness_wait, WitnessWait(options.witness_wait));
   PHX_ASSIGN_OR_RETURN(const int key_fd, arguments.Number("--key-fd", -1));
   if (options.listen_fd < 0 || key_fd < 0) {
     return absl::InvalidArgumentError("--listen-fd and --key-fd are needed");

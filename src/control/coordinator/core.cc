@@ -13,7 +13,8 @@ CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, Clock::time_point
       now_(now),
       begun_at_(now),
       join_deadline_(now + settings_.join_timeout),
-      checkpoints_({}, settings_.persist) {
+      checkpoints_({}, settings_.persist),
+      inquiries_({.witness_wait = settings_.witness_wait}) {
   if (settings_.record.has_value()) Resume(*settings_.record);
   faults_ = faults::FaultPlan(settings_.faults, performed_faults_);
 }
@@ -45,6 +46,7 @@ void CoordinatorCore::Dispatch(const CoordinatorInput& input) {
 }
 
 void CoordinatorCore::Handle(const AgentSaid& said) {
+  if (evicted_agents_.count(said.agent) > 0) return;  // it hears so
   HearAgent(said.agent);
   if (const auto* hello = std::get_if<message::AgentHello>(&said.message)) {
     OnHello(said.agent, *hello);
@@ -79,6 +81,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnMemberSilent(said.agent, *silent);
   } else if (const auto* heard = std::get_if<message::MemberHeard>(&said.message)) {
     OnMemberHeard(said.agent, *heard);
+  } else if (const auto* says = std::get_if<message::WitnessSays>(&said.message)) {
+    OnWitnessSays(said.agent, *says);
   } else if (const auto* recoverable = std::get_if<message::Recoverable>(&said.message)) {
     OnRecoverable(said.agent, *recoverable);
   } else if (const auto* finished = std::get_if<message::Finished>(&said.message)) {
@@ -92,39 +96,43 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
 
 void CoordinatorCore::Handle(const AgentLost& lost) {
   ForgetQuestionsOf(lost.agent);
-  const auto found = agents_.find(lost.agent);
-  if (found == agents_.end()) return;
-  const std::string node = DescribeNode(lost.agent);
-  const std::string how = absl::StrCat("was lost with its agent (", lost.why, ")");
+  evicted_agents_.erase(lost.agent);
+  if (agents_.count(lost.agent) == 0) return;
+  LoseAgent(lost.agent,
+            absl::StrCat("the agent of ", DescribeNode(lost.agent), " is gone: ", lost.why),
+            absl::StrCat("was lost with its agent (", lost.why, ")"));
+}
+
+void CoordinatorCore::LoseAgent(AgentId agent, const std::string& line, const std::string& how) {
   // Before any of them is lost: the view that this may begin has none of them, and not the agent.
   std::vector<std::pair<uint64_t, absl::Status>> gone;
   for (auto& [incarnation, record] : members_) {
-    if (record.agent != lost.agent) continue;
+    if (record.agent != agent) continue;
     gone.emplace_back(incarnation, Lost(record, how));
     record.ready = false;
   }
-  std::erase_if(spares_, [&](const MemberRecord& spare) { return spare.agent == lost.agent; });
-  found->second.spares_to_come = 0;
+  std::erase_if(spares_, [&](const MemberRecord& spare) { return spare.agent == agent; });
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
-  Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo,
-      absl::StrCat("the agent of ", node, " is gone: ", lost.why));
-  lost_nodes_.insert(found->second.node);
-  agents_.erase(found);
-  agents_heard_.Forget(lost.agent.value);
+  Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo, line);
+  lost_nodes_.insert(agents_.at(agent).node);
+  agents_.erase(agent);
+  agents_heard_.Forget(agent.value);
+  inquiries_.End(agent.value);
+  named_agents_.erase(agent);
   const Epoch epoch = epoch_;
   for (const auto& [incarnation, reason] : gone) {
     if (members_.count(incarnation) == 0) continue;  // it had left
     LoseMember(incarnation, reason);
     if (phase_ == Phase::kOver) return;
   }
-  FailIfNoSpareLeft(absl::StrCat("the agent of ", node, " is gone"));
+  FailIfNoSpareLeft(line);
   if (phase_ == Phase::kStoring) {
     Log(LogSeverity::kWarning, "the job's last checkpoint isn't in files");
     Finish(absl::OkStatus());
   } else if (phase_ == Phase::kRunning && epoch_ == epoch && gone.empty()) {
     // With ranks of its own, all of which had left, it leaves copies that nobody makes again.
     copies_lost_at_ = now_;
-    PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(lost.agent.value)));
+    PassOn(checkpoints_.LoseAgent(static_cast<checkpoint::AgentId>(agent.value)));
   }
 }
 
@@ -138,6 +146,7 @@ void CoordinatorCore::Handle(const CreatorGone& /*gone*/) {
 void CoordinatorCore::Handle(const Tick& /*tick*/) {
   Broadcast(message::Heartbeat{});
   CheckAgents();
+  if (phase_ == Phase::kOver) return;
   AnswerQuestions();
   if (SuffersNow()) return;
   CheckAgentsReturned();

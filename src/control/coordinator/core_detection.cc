@@ -1,6 +1,5 @@
 // The core's part for those who are there and say nothing: who is evicted, and who is waited for.
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,8 +10,6 @@
 namespace phalanx::control {
 namespace {
 
-// As the agents name a silent coordinator.
-constexpr Clock::duration kAgentNamedAfter = std::chrono::seconds(10);
 constexpr Clock::duration kWarnAgain = std::chrono::seconds(10);
 
 std::string Seconds(Clock::duration duration) {
@@ -80,32 +77,6 @@ void CoordinatorCore::WarnOfSilence(const MemberRecord& record, const std::strin
                    record.member.rank < 0
                        ? "; it can take nobody's place like that"
                        : "; nobody can take its place, so the job waits for it"));
-}
-
-void CoordinatorCore::HearAgent(AgentId agent) {
-  const std::optional<Clock::duration> silent_for = agents_heard_.Hear(agent.value, now_);
-  if (!silent_for.has_value()) return;
-  Log(LogSeverity::kWarning, absl::StrCat("the agent of ", DescribeNode(agent),
-                                          " answers again after ", Seconds(*silent_for)));
-}
-
-// An agent that is slow can't be told from one that is frozen, so it is only named.
-void CoordinatorCore::CheckAgents() {
-  const bool matters = phase_ == Phase::kRunning || phase_ == Phase::kRecovering;
-  for (const auto& [agent, record] : agents_) {
-    if (matters) {
-      agents_heard_.Watch(agent.value, now_);
-    } else {
-      agents_heard_.Forget(agent.value);
-    }
-  }
-  agents_heard_.set_suspect_after(kAgentNamedAfter);
-  for (const uint64_t silent : agents_heard_.Tick(now_)) {
-    Log(LogSeverity::kWarning,
-        absl::StrCat("the agent of ", DescribeNode(AgentId{silent}), " has said nothing for ",
-                     Seconds(agents_heard_.SilentFor(silent, now_)),
-                     " although its connection is open; the job waits for it"));
-  }
 }
 
 }  // namespace phalanx::control

@@ -53,6 +53,7 @@ absl::Status CoordinatorCore::CheckHello(const message::AgentHello& hello) const
     return absl::InvalidArgumentError(
         absl::StrCat("this is job ", settings_.job, ", not ", hello.job));
   }
+  if (evicted_nodes_.count(hello.node) > 0) return Evicted("it was silent");
   PHX_RETURN_IF_ERROR(CheckPhase(hello));
   for (const auto& [id, record] : agents_) {
     if (hello.node >= 0 && record.node == hello.node) {
@@ -85,7 +86,7 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
   if (!status.ok()) {
     Log(LogSeverity::kWarning,
         absl::StrCat("refused the agent of '", hello.node_name, "': ", status.message()));
-    Send(agent, message::Refused{Incarnation{0}, status});
+    Send(agent, message::Refused{Incarnation{0}, status, evicted_nodes_.count(hello.node) > 0});
     outputs_.push_back(CloseAgent{agent});
     if (phase_ != Phase::kEnding || awaited_nodes_.erase(hello.node) == 0) return;
     std::erase_if(members_, [&](const auto& member) {

@@ -1,5 +1,6 @@
 // The core's part for the job's record: what is written before it is said, and how a coordinator
 // goes on from what it finds there.
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@ JobRecord CoordinatorCore::CurrentRecord() const {
   // What it doesn't live to write isn't written.
   JobRecord record{view_, suffers_ ? checkpoints_.durable() : checkpoints_.record(), all_finished_};
   record.view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
+  record.evicted_nodes = evicted_nodes_;
   return record;
 }
 
@@ -43,6 +45,8 @@ void CoordinatorCore::Perform(Afterwards afterwards) {
       if (!SuffersAt(faults::Point::kCommitted)) PassOn(std::move(outputs));
       return;
     }
+    case Afterwards::kTellEvicted:
+      return TellEvicted();
     case Afterwards::kOrderFaults:
       return OrderFaults();
     case Afterwards::kSuffer:
@@ -76,6 +80,11 @@ void CoordinatorCore::Resume(const JobRecord& record) {
   for (size_t node = 0; node < view_.node_cores.size(); ++node) {
     if (view_.node_cores[node] > 0) awaited_nodes_.insert(static_cast<int>(node));
   }
+  evicted_nodes_ = record.evicted_nodes;
+  for (const int node : evicted_nodes_) {
+    awaited_nodes_.erase(node);
+    outputs_.push_back(NodeEvicted{node});
+  }
   Tell({"resumed", {{"epoch", static_cast<int64_t>(epoch_.value)}}});
   Log(LogSeverity::kWarning,
       absl::StrCat("the coordinator is back, with the record of epoch ", epoch_.value));
@@ -102,18 +111,41 @@ void CoordinatorCore::GoOnIfAllReturned() {
   EndIfAllLeft();
 }
 
+// Whether there were any. One of them may come yet, and then the job has gone on without it.
+bool CoordinatorCore::GiveUpAwaitedNodes() {
+  const std::set<int> awaited = std::exchange(awaited_nodes_, {});
+  lost_nodes_.insert(awaited.begin(), awaited.end());
+  for (const int node : awaited) {
+    if (all_finished_ || !evicted_nodes_.insert(node).second) continue;
+    evicted_untold_.emplace_back(AgentId{}, node);
+    WriteFirst(Afterwards::kTellEvicted);
+  }
+  return !awaited.empty();
+}
+
+// One whose node is evicted doesn't come; its place is given away as soon as there are spares
+// again.
 void CoordinatorCore::CheckAgentsReturned() {
-  if (!resumed_at_.has_value() || now_ < *resumed_at_ + kAgentsReturn) return;
-  lost_nodes_.insert(awaited_nodes_.begin(), awaited_nodes_.end());
-  const bool gives_up = !std::exchange(awaited_nodes_, {}).empty();
+  if (!resumed_at_.has_value()) return;
+  const bool time_is_up = now_ >= *resumed_at_ + kAgentsReturn;
+  std::set<uint64_t> evicted;
+  for (const auto& [incarnation, record] : members_) {
+    const bool is_there = record.agent != AgentId{};
+    if (!is_there && evicted_nodes_.count(record.member.node) > 0) evicted.insert(incarnation);
+  }
+  const bool replaces = phase_ == Phase::kRecovering && SparesWithout(evicted) >= 0;
+  const bool gives_up = time_is_up && GiveUpAwaitedNodes();
   std::vector<std::pair<uint64_t, absl::Status>> gone;
   for (auto& [incarnation, record] : members_) {
-    if (record.agent != AgentId{}) continue;
+    const bool is_evicted = evicted.count(incarnation) > 0;
+    if (record.agent != AgentId{} || !(time_is_up || (is_evicted && replaces))) continue;
     if (phase_ == Phase::kRunning && all_finished_) {
       // It may have heard from our predecessor that all have left.
       record.left = true;
     } else {
-      gone.emplace_back(incarnation, Lost(record, "was lost: its agent didn't come back"));
+      gone.emplace_back(incarnation,
+                        Lost(record, is_evicted ? "was evicted with its node"
+                                                : "was lost: its agent didn't come back"));
     }
   }
   for (const auto& [incarnation, reason] : gone) {

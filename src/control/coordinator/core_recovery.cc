@@ -36,12 +36,14 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
 }
 
 // Of those that are there or were announced and aren't frozen, once these and all who are lost or
-// evicted already have been replaced. Where a process is lost another may be started.
-int CoordinatorCore::SparesWithout(const std::set<uint64_t>& incarnations) const {
+// evicted already have been replaced. Where a process is lost another may be started. Without what
+// `agent` has.
+int CoordinatorCore::SparesWithout(const std::set<uint64_t>& incarnations, AgentId agent) const {
   int left = -static_cast<int>(vacant_.size());
-  for (const MemberRecord& spare : spares_) left += spare.silent ? 0 : 1;
+  for (const MemberRecord& spare : spares_) left += spare.silent || spare.agent == agent ? 0 : 1;
   std::map<AgentId, int> to_start;
   for (const auto& [id, record] : agents_) {
+    if (id == agent) continue;
     left += record.spares_to_come;
     to_start[id] = record.restarts_left;
   }

@@ -253,6 +253,14 @@ AgentId JobCheckpoints::HolderOf(int rank, int copy) const {
   return static_cast<size_t>(copy) < holders.size() ? holders[static_cast<size_t>(copy)] : 0;
 }
 
+bool JobCheckpoints::HasCopiesWithout(AgentId agent) const {
+  if (newest() == checkpoint::kInitialVersion || tier_.is_on()) return true;
+  return std::all_of(holders_.begin(), holders_.end(), [&](const std::vector<AgentId>& holders) {
+    return std::any_of(holders.begin(), holders.end(),
+                       [&](AgentId holder) { return holder != agent; });
+  });
+}
+
 JobCheckpoints::Outputs JobCheckpoints::RecordWritten() {
   Outputs outputs;
   if (!writing_.has_value()) return outputs;

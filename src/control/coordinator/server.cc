@@ -1,4 +1,6 @@
 // The coordinator's shell: performs what the core decides, over TLS connections.
+#include <unistd.h>
+
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -69,6 +71,7 @@ class Server {
   void Perform(const Concluded& output);
   void Perform(const JobEvent& output);
   void Perform(const WriteRecord& output);
+  void Perform(const NodeEvicted& output);
   void Perform(const KillCoordinator& output);
   void Perform(const JobOver& output);
 
@@ -130,8 +133,9 @@ int Server::Run() {
 
 CoordinatorSettings Server::CoreSettings() const {
   CoordinatorSettings settings{
-      options_.job,     RandomNumber(),  options_.join_timeout,         std::nullopt,
-      options_.persist, options_.faults, !options_.events_file.empty(), record_ != nullptr};
+      options_.job,         RandomNumber(),  options_.join_timeout,         std::nullopt,
+      options_.persist,     options_.faults, !options_.events_file.empty(), record_ != nullptr,
+      options_.witness_wait};
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;
@@ -288,6 +292,15 @@ void Server::Perform(const WriteRecord& output) {
   over_ = true;
   exit_code_ = kExitRecordLost;
   context_.stop();
+}
+
+// A pipe that nobody reads any more, or that is full, is no reason to stop.
+void Server::Perform(const NodeEvicted& output) {
+  if (options_.evictions_fd < 0) return;
+  const std::string line = absl::StrCat(output.node, "\n");
+  if (::write(options_.evictions_fd, line.data(), line.size()) < 0) {
+    options_.logger.Warning("nobody is told that a node was evicted");
+  }
 }
 
 void Server::Perform(const KillCoordinator& /*output*/) { ::raise(SIGKILL); }

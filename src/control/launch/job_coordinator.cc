@@ -1,5 +1,6 @@
 #include "control_launch/job_coordinator.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,7 +16,9 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "asio/buffer.hpp"
 #include "base/status_macros.h"
 #include "control_launch/node_job.h"
 #include "control_process/process_descriptor.h"
@@ -52,6 +55,13 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   coordinator->options_.listen_fd = coordinator->listener_.fd.get();
   coordinator->options_.status_fd = coordinator->status_listener_.fd.get();
   coordinator->options_.record_fd = coordinator->record_.get();
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
+  }
+  coordinator->evictions_begin_ = Fd(ends[0]);
+  coordinator->evictions_end_ = Fd(ends[1]);
+  coordinator->options_.evictions_fd = coordinator->evictions_end_.get();
   PHX_ASSIGN_OR_RETURN(const CoordinatorProcess process,
                        StartCoordinatorProcess(coordinator->options_));
   coordinator->pid_ = process.pid;
@@ -92,6 +102,25 @@ void JobCoordinator::Watch(asio::io_context& loop, Logger logger,
   started_ = std::move(started);
   process_.emplace(loop);
   AwaitEnd();
+  evictions_.emplace(loop);
+  asio::error_code error;
+  evictions_->assign(evictions_begin_.Release(), error);
+  if (!error) ReadEvictions();
+}
+
+void JobCoordinator::ReadEvictions() {
+  evictions_->async_read_some(
+      asio::buffer(evictions_bytes_), [this](const asio::error_code& error, size_t count) {
+        if (error) return;
+        evictions_text_.append(evictions_bytes_.data(), count);
+        for (size_t end = evictions_text_.find('\n'); end != std::string::npos;
+             end = evictions_text_.find('\n')) {
+          int node = 0;
+          if (absl::SimpleAtoi(evictions_text_.substr(0, end), &node) && evicted_) evicted_(node);
+          evictions_text_.erase(0, end + 1);
+        }
+        ReadEvictions();
+      });
 }
 
 void JobCoordinator::AwaitEnd() {

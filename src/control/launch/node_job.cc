@@ -101,7 +101,7 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
     loop_.stop();
   }
 
-  // These six come on the agent's thread.
+  // These seven come on the agent's thread.
   void OnViewBegan(const std::vector<pid_t>& pids) override {
     asio::post(loop_, [this, pids] {
       has_begun_ = true;
@@ -120,6 +120,9 @@ class NodeJob : private SupervisorEvents, private AgentEvents {
   }
   void OnRecovering() override {
     asio::post(loop_, [this] { supervisor_->OnFailuresSettled(); });
+  }
+  void OnEvicted(const absl::Status& /*reason*/) override {
+    asio::post(loop_, [this] { supervisor_->OnAbandoned(); });
   }
   void OnStartSpare() override {
     asio::post(loop_, [this] {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -60,6 +61,7 @@ class NodesJob : private SupervisorEvents {
   absl::StatusOr<std::vector<SupervisedWorker>> MakeAgents() const;
 
   void OnWorkerEnded(int node, pid_t pid, int wait_status) override;
+  void HandleEvicted(int node);
   bool IsLoss(int node, const ProcessEnd& end) const;
   void OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int others) override;
   void OnEnded(int exit_code) override {
@@ -75,6 +77,7 @@ class NodesJob : private SupervisorEvents {
   std::unique_ptr<JobCoordinator> coordinator_;
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::set<int> evicted_;  // nodes without which the job goes on
   int exit_code_ = kExitFailure;
 };
 
@@ -94,6 +97,7 @@ absl::Status NodesJob::RunAgents() {
   options.bystanders.insert(coordinator_->pid());
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
+  coordinator_->OnEvicted([this](int node) { HandleEvicted(node); });
   coordinator_->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
   loop_.run();
   return absl::OkStatus();
@@ -176,6 +180,12 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   return agents;
 }
 
+// It may be frozen for ever, or come back and find itself refused.
+void NodesJob::HandleEvicted(int node) {
+  if (node < 0 || static_cast<size_t>(node) >= options_.hosts.size()) return;
+  if (evicted_.insert(node).second) supervisor_->OnDispensable(node);
+}
+
 // The node, not the job on it.
 bool NodesJob::IsLoss(int node, const ProcessEnd& end) const {
   const std::string& host = options_.hosts[static_cast<size_t>(node)].host;
@@ -184,6 +194,7 @@ bool NodesJob::IsLoss(int node, const ProcessEnd& end) const {
 
 // Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
 void NodesJob::OnWorkerEnded(int node, pid_t pid, int wait_status) {
+  if (evicted_.count(node) > 0) return;
   const ProcessEnd end = ProcessEnd::From(wait_status);
   const bool replaces = common_.replaces && !supervisor_->ending();
   if (end.Succeeded()) {

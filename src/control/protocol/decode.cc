@@ -156,6 +156,19 @@ absl::StatusOr<Message> Convert(const wire::SpareGone& from) {
   return message::SpareGone{std::move(how)};
 }
 
+absl::StatusOr<Message> Convert(const wire::AskWitness& from) {
+  if (from.suspect() < 0 || from.suspect() >= kMaxNodes) return Malformed("a node out of range");
+  if (from.wait_ms() > kMaxWitnessWaitMs) return Malformed("a witness's wait out of range");
+  PHX_ASSIGN_OR_RETURN(std::string host, TextOf(from.host()));
+  return message::AskWitness{
+      from.suspect(), from.round(), {std::move(host), from.port()}, from.wait_ms()};
+}
+
+absl::StatusOr<Message> Convert(const wire::WitnessSays& from) {
+  if (from.suspect() < 0 || from.suspect() >= kMaxNodes) return Malformed("a node out of range");
+  return message::WitnessSays{from.suspect(), from.round(), from.answered()};
+}
+
 absl::StatusOr<Message> Convert(const wire::AgentWelcome& from) {
   if (from.node() < 0 || from.node() >= kMaxNodes) return Malformed("a node out of range");
   return message::AgentWelcome{from.node()};
@@ -169,6 +182,7 @@ absl::StatusOr<Message> Convert(const wire::Progress& from) {
 absl::StatusOr<Message> Convert(const wire::Refused& from) {
   message::Refused refused{Incarnation{from.incarnation()}, absl::OkStatus()};
   PHX_RETURN_IF_ERROR(ReadStatus(from.code(), from.text(), &refused.status));
+  refused.evicted = from.evicted();
   return refused;
 }
 
@@ -276,6 +290,17 @@ absl::StatusOr<Message> Convert(const wire::JobStatus& from) {
       std::string(reinterpret_cast<const char*>(from.json()->data()), from.json()->size())};
 }
 
+// About those who say nothing: one of these.
+absl::StatusOr<Message> ConvertOfSilence(const wire::Envelope& envelope) {
+  if (const auto* from = envelope.body_as_MemberSilent(); from != nullptr) return Convert(*from);
+  if (const auto* from = envelope.body_as_MemberHeard(); from != nullptr) return Convert(*from);
+  if (const auto* from = envelope.body_as_Evict(); from != nullptr) return Convert(*from);
+  if (const auto* from = envelope.body_as_AskWitness(); from != nullptr) return Convert(*from);
+  if (const auto* from = envelope.body_as_WitnessSays(); from != nullptr) return Convert(*from);
+  if (envelope.body_as_Probe() != nullptr) return Message(message::Probe{});
+  return Message(message::ProbeAnswer{});
+}
+
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
   if (envelope.body() == nullptr) return Malformed("it has no body");
   switch (envelope.body_type()) {
@@ -327,18 +352,20 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_FaultPerformed());
     case wire::Body_Heartbeat:
       return Message(message::Heartbeat{});
-    case wire::Body_MemberSilent:
-      return Convert(*envelope.body_as_MemberSilent());
-    case wire::Body_MemberHeard:
-      return Convert(*envelope.body_as_MemberHeard());
-    case wire::Body_Evict:
-      return Convert(*envelope.body_as_Evict());
     case wire::Body_Suffer:
       return Convert(*envelope.body_as_Suffer());
     case wire::Body_StartSpare:
       return Convert(*envelope.body_as_StartSpare());
     case wire::Body_SpareGone:
       return Convert(*envelope.body_as_SpareGone());
+    case wire::Body_MemberSilent:
+    case wire::Body_MemberHeard:
+    case wire::Body_Evict:
+    case wire::Body_AskWitness:
+    case wire::Body_WitnessSays:
+    case wire::Body_Probe:
+    case wire::Body_ProbeAnswer:
+      return ConvertOfSilence(envelope);
   }
   return Malformed("its kind is unknown");
 }

@@ -77,6 +77,17 @@ struct Encoder {
   auto operator()(const message::SpareGone& gone) {
     return wire::CreateSpareGone(builder, Text(builder, gone.how));
   }
+  auto operator()(const message::AskWitness& ask) {
+    return wire::CreateAskWitness(builder, ask.suspect, ask.round, Text(builder, ask.peers.host),
+                                  ask.peers.port, ask.wait_ms);
+  }
+  auto operator()(const message::WitnessSays& says) {
+    return wire::CreateWitnessSays(builder, says.suspect, says.round, says.answered);
+  }
+  auto operator()(const message::Probe& /*probe*/) { return wire::CreateProbe(builder); }
+  auto operator()(const message::ProbeAnswer& /*answer*/) {
+    return wire::CreateProbeAnswer(builder);
+  }
   auto operator()(const message::Heartbeat& /*heartbeat*/) {
     return wire::CreateHeartbeat(builder);
   }
@@ -89,7 +100,7 @@ struct Encoder {
   auto operator()(const message::Refused& refused) {
     return wire::CreateRefused(builder, refused.incarnation.value,
                                static_cast<int>(refused.status.code()),
-                               Text(builder, refused.status.message()));
+                               Text(builder, refused.status.message()), refused.evicted);
   }
   auto operator()(const message::View& view) {
     std::vector<Offset<wire::Member>> members;

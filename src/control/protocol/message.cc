@@ -44,6 +44,10 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::Suffer&) const { return "Suffer"; }
     absl::string_view operator()(const message::StartSpare&) const { return "StartSpare"; }
     absl::string_view operator()(const message::SpareGone&) const { return "SpareGone"; }
+    absl::string_view operator()(const message::AskWitness&) const { return "AskWitness"; }
+    absl::string_view operator()(const message::WitnessSays&) const { return "WitnessSays"; }
+    absl::string_view operator()(const message::Probe&) const { return "Probe"; }
+    absl::string_view operator()(const message::ProbeAnswer&) const { return "ProbeAnswer"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -23,9 +23,11 @@ std::string Encode(const JobRecord& record) {
         record_wire::CreateKeptVersion(builder, version.name.version, version.name.epoch, packed));
   }
   const auto versions = builder.CreateVector(kept);
+  const auto evicted = builder.CreateVector(
+      std::vector<int>(record.evicted_nodes.begin(), record.evicted_nodes.end()));
   return FinishRecord(builder, record_wire::CreateJobRecord(
                                    builder, view, record.finished, record.checkpoints.term.epoch,
-                                   record.checkpoints.term.claim, versions));
+                                   record.checkpoints.term.claim, versions, evicted));
 }
 
 absl::StatusOr<JobRecord> DecodeJobRecord(absl::string_view bytes) {
@@ -40,6 +42,9 @@ absl::StatusOr<JobRecord> DecodeJobRecord(absl::string_view bytes) {
   record.view = std::get<message::View>(std::move(view));
   record.finished = from->finished();
   record.checkpoints.term = {from->term_epoch(), from->term_claim()};
+  if (from->evicted_nodes() != nullptr) {
+    record.evicted_nodes.insert(from->evicted_nodes()->begin(), from->evicted_nodes()->end());
+  }
   for (const record_wire::KeptVersion* kept : *from->kept()) {
     checkpoint::RecordedVersion version{{kept->version(), kept->epoch()}, {}};
     if (kept->digests()->size() != record.view.members.size()) {

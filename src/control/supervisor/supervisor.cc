@@ -47,6 +47,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   void OnFailuresSettled() override { ending_.OnFailuresSettled(); }
   void OnJobEnded() override;
   void OnNeeded(pid_t pid) override { needed_.insert(pid); }
+  void OnDispensable(int rank) override;
   void OnFailureElsewhere() override;
   void Tell(const std::string& line) override { group_.Tell(line); }
   void OnAbandoned() override;
@@ -78,6 +79,7 @@ class SupervisorImpl : public Supervisor, private WorkerGroupEvents {
   WorkerGroup group_;
   std::set<int> waiting_;   // ranks of those that began without a place in the job
   std::set<pid_t> needed_;  // that have one
+  std::set<int> dispensable_;
   bool started_ = false;
   bool swept_ = false;
   bool finished_ = false;
@@ -193,6 +195,7 @@ void SupervisorImpl::OnWorkerEnded(int rank, pid_t pid, int wait_status) {
   if (finished_) return;
   const ProcessEnd end = ProcessEnd::From(wait_status);
   events_->OnWorkerEnded(rank, pid, wait_status);
+  if (dispensable_.count(rank) > 0) return CheckEnded();
   if (ending_.OnWorkerEnded(end, Clock::now(), IsNeeded(rank, pid))) {
     events_->OnFirstFailure(rank, pid, end, group_.alive());
   }
@@ -219,8 +222,17 @@ void SupervisorImpl::Obey() {
   });
 }
 
+void SupervisorImpl::OnDispensable(int rank) {
+  dispensable_.insert(rank);
+  CheckEnded();
+}
+
 void SupervisorImpl::CheckEnded() {
-  if (finished_ || !started_ || group_.alive() > 0) return;
+  if (finished_ || !started_) return;
+  if (group_.alive() > 0) {
+    if (group_.AliveWithout(dispensable_) == 0) group_.Signal(SIGKILL);
+    return;
+  }
   if (options_.stays && ending_.awaits_others()) return;
   if (!swept_) {
     swept_ = true;

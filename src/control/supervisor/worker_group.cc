@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -105,6 +106,12 @@ void WorkerGroup::Tell(const std::string& line) {
   for (const auto& [rank, worker] : workers_) {
     if (worker->input != nullptr) worker->input->Write(line + "\n");
   }
+}
+
+int WorkerGroup::AliveWithout(const std::set<int>& ranks) const {
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
+    return ranks.count(worker.first) == 0;
+  }));
 }
 
 std::set<pid_t> WorkerGroup::pids() const {

@@ -153,11 +153,13 @@ TEST_F(CoreRecordTest, ANodeThatDoesntComeBackIsLost) {
   EXPECT_THAT(Logged(),
               HasSubstr("rank 1 (pid 102 on node 1) was lost: its agent didn't come back"));
   EXPECT_EQ(IncarnationsOf(ViewSentTo({7})), (std::vector<uint64_t>{1, kSpare, 3, kSpare + 1}));
+  EXPECT_EQ(record_->evicted_nodes, std::set<int>{1});
   // Its agent finds the job gone on.
   ComeBack(8, 1);
   ASSERT_EQ(Sent<message::Refused>().size(), 1u);
-  EXPECT_EQ(Sent<message::Refused>()[0].second.status,
-            absl::UnavailableError("the job has gone on without this node"));
+  EXPECT_TRUE(Sent<message::Refused>()[0].second.evicted);
+  EXPECT_THAT(std::string(Sent<message::Refused>()[0].second.status.message()),
+              HasSubstr("the job goes on without it"));
   EXPECT_THAT(Closed(), ElementsAre(8));
 }
 

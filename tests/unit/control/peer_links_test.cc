@@ -131,6 +131,25 @@ TEST_F(PeerLinksTest, NobodyThereIsNoAnswer) {
   EXPECT_THAT(log_, HasSubstr("doesn't give its copy of rank 2"));
 }
 
+TEST_F(PeerLinksTest, AProbeTellsWhetherAnAgentAnswers) {
+  const auto source = Start();
+  const auto asker = Start();
+  const auto stranger = Start("another secret of sixteen bytes");
+  const auto answers = [&](PeerLinks& who, const Endpoint& peer, Clock::duration wait) {
+    std::optional<bool> answered;
+    who.Probe(peer, wait, [&](bool result) { answered = result; });
+    AwaitUntil([&] { return answered.has_value(); });
+    return answered.value_or(false);
+  };
+  const Endpoint at = *source->Listen("127.0.0.1");
+  EXPECT_TRUE(answers(*asker, at, kLongest));
+  EXPECT_TRUE(answers(*asker, at, kLongest));
+  EXPECT_FALSE(answers(*stranger, at, kLongest));
+  // It is reached, as a stopped process is, and says nothing.
+  const Listener silent = *Listen({"127.0.0.1", 0});
+  EXPECT_FALSE(answers(*asker, silent.endpoint, std::chrono::milliseconds(200)));
+}
+
 TEST_F(PeerLinksTest, ThoseWithoutTheKeyGetNothing) {
   const auto source = Start();
   const auto stranger = Start("another secret of sixteen bytes");

@@ -29,7 +29,7 @@ inline std::vector<Message> SampleMessages() {
       message::MemberLost{Incarnation{8}, "was killed by signal 9 (SIGKILL)", true},
       message::AgentWelcome{5},
       message::Progress{"3 of 4 ranks joined, waiting for rank 2"},
-      message::Refused{Incarnation{9}, absl::InvalidArgumentError("no")},
+      message::Refused{Incarnation{9}, absl::InvalidArgumentError("no"), true},
       message::View{Epoch{1},
                     99,
                     {SampleMember(0), SampleMember(1)},
@@ -56,7 +56,11 @@ inline std::vector<Message> SampleMessages() {
       message::Evict{Incarnation{21}, "is stopped"},
       message::Suffer{"kill rank=2 at=point:revoked", Incarnation{22}},
       message::StartSpare{Incarnation{23}},
-      message::SpareGone{"exited with code 1"}};
+      message::SpareGone{"exited with code 1"},
+      message::AskWitness{2, 24, Endpoint{"::1", 4712}, 3000},
+      message::WitnessSays{2, 25, true},
+      message::Probe{},
+      message::ProbeAnswer{}};
 }
 
 }  // namespace phalanx::control

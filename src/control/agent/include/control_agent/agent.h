@@ -42,6 +42,10 @@ class AgentEvents {
   // is being replaced.
   virtual void OnRecovering() {}
 
+  // The node was silent and nobody heard it, so the job goes on without it: the agent kills its
+  // workers, and its owner has nothing more to do but to end. At most once, before OnRevoked().
+  virtual void OnEvicted(const absl::Status& /*reason*/) {}
+
   // Nothing more is decided; workers that come from now on are refused. OK when every rank of the
   // job has left orderly; else why the job failed (the reason of the revocation, or one of
   // Client::Join's). At most once; workers may still be running.

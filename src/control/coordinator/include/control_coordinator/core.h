@@ -27,6 +27,7 @@
 #include "control_record/job_record.h"
 #include "faults/fault.h"
 #include "faults/fault_plan.h"
+#include "membership/inquiries.h"
 #include "membership/suspicion.h"
 
 namespace phalanx::control {
@@ -74,12 +75,17 @@ struct Concluded {  // beside the lines for the log
 struct WriteRecord {
   JobRecord record;
 };
+// The job goes on without that node, which is in the record; whoever started its agent needn't wait
+// for it. Said again by each coordinator that comes later.
+struct NodeEvicted {
+  int node = 0;
+};
 struct KillCoordinator {};  // a fault that it is to suffer: SIGKILL, at once
 struct JobOver {
   absl::Status status;
 };
 using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobEvent,
-                                       WriteRecord, KillCoordinator, JobOver>;
+                                       WriteRecord, NodeEvicted, KillCoordinator, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;
@@ -91,6 +97,8 @@ struct CoordinatorSettings {
   std::vector<faults::Fault> faults;  // of the whole job
   bool tells_events = false;          // there are JobEvents among the outputs
   bool keeps_record = false;          // somebody goes on from it when this coordinator is gone
+  // How long other agents wait for an answer of one that is silent here.
+  Clock::duration witness_wait = membership::InquirySettings{}.witness_wait;
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -151,6 +159,7 @@ class CoordinatorCore {
     kCheckpoint,
     kSuffer,
     kOrderFaults,
+    kTellEvicted,
   };
   // Somebody who asked how the job is.
   struct Question {
@@ -173,6 +182,7 @@ class CoordinatorCore {
   void OnMemberLost(AgentId agent, const message::MemberLost& lost);
   void OnMemberSilent(AgentId agent, const message::MemberSilent& silent);
   void OnMemberHeard(AgentId agent, const message::MemberHeard& heard);
+  void OnWitnessSays(AgentId agent, const message::WitnessSays& says);
   void OnOrdering(AgentId agent, const message::Ordering& message);
   void OnRecoverable(AgentId agent, const message::Recoverable& recoverable);
   void OnFinished(AgentId agent, const message::Finished& finished);
@@ -211,12 +221,21 @@ class CoordinatorCore {
   void WarnOfSilence(const MemberRecord& record, const std::string& how);
   void HearAgent(AgentId agent);
   void CheckAgents();
+  // Of agents that are silent: core_eviction.cc.
+  void NameSilentAgents();
+  void AskWitnesses();
+  void OnUnanswered(AgentId agent);
+  bool CanGoOnWithoutNode(AgentId agent) const;
+  void EvictNode(AgentId agent);
+  void TellEvicted();
+  static absl::Status Evicted(const std::string& why);
+  void LoseAgent(AgentId agent, const std::string& line, const std::string& how);
   // The view can be followed by one in which spares take the place of these.
   bool CanRecoverWithout(const std::set<uint64_t>& incarnations) const;
   bool CanGoOnWithout(const std::set<uint64_t>& incarnations) const;
   void Revoke(const absl::Status& reason);
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
-  int SparesWithout(const std::set<uint64_t>& incarnations) const;
+  int SparesWithout(const std::set<uint64_t>& incarnations, AgentId agent = {}) const;
   int SparesLeft() const { return SparesWithout({}); }
   void StartAnother(const MemberRecord& lost);
   void StartSpareAt(AgentId agent, Incarnation lost);
@@ -252,6 +271,7 @@ class CoordinatorCore {
   void Resume(const JobRecord& record);
   void Admit(AgentId agent, const message::AgentHello& hello, int node);
   absl::Status CheckPhase(const message::AgentHello& hello) const;
+  bool GiveUpAwaitedNodes();
   void CheckAgentsReturned();
   void GoOnIfAllReturned();
   JobRecord CurrentRecord() const;
@@ -304,7 +324,12 @@ class CoordinatorCore {
   std::set<uint32_t> performed_faults_;
   std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
-  std::vector<Question> questions_;  // not answered yet
+  membership::Inquiries inquiries_;                    // about those that aren't
+  std::map<AgentId, Clock::time_point> named_agents_;  // of whose silence the log has spoken: when
+  std::set<int> evicted_nodes_;
+  std::map<AgentId, absl::Status> evicted_agents_;       // their connections: why
+  std::vector<std::pair<AgentId, int>> evicted_untold_;  // and their nodes
+  std::vector<Question> questions_;                      // not answered yet
   faults::FaultPlan faults_;
   std::vector<faults::Fault> ordered_faults_;    // that others suffer once that is in the record
   bool suffers_ = false;                         // dies as soon as that is in the record

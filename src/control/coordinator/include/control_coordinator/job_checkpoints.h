@@ -82,6 +82,9 @@ class JobCheckpoints {
   checkpoint::VersionName newest() const { return checkpoint::Newest(record_); }
   // Of that rank's shard, as placed last: the first one is the rank's own agent. 0: there is none.
   checkpoint::AgentId HolderOf(int rank, int copy) const;
+  // Whether the newest committed version is elsewhere, too: all shards that this agent holds have
+  // another holder, or there are files. Before the first one, or before anything was placed: yes.
+  bool HasCopiesWithout(checkpoint::AgentId agent) const;
   // A version is being written to files.
   bool writing() const { return tier_.writing(); }
   // A version is on its way that may be written to files.

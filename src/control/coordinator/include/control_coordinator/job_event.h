@@ -16,6 +16,7 @@ namespace phalanx::control {
 //   resumed       epoch               a coordinator goes on from the job's record
 //   fault         index               a fault of the job is performed; see faults/fault.h
 //   member_lost   rank epoch
+//   node_evicted  node                with all its processes
 //   view          epoch spares        the view begins
 //   committed     version epoch       a saved version is committed
 //   recovered     epoch step bytes total_us returned_us restored_us

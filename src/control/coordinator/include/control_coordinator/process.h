@@ -28,6 +28,11 @@ struct CoordinatorOptions {
   // A listening socket on which it shows how the job is (control_status_page); owned from then on.
   // Or -1.
   int status_fd = -1;
+  // A pipe to whoever starts the agents, which doesn't block: the number of each node that is
+  // evicted, as a line. Or -1.
+  int evictions_fd = -1;
+  // How long other agents wait for an answer of one that is silent, before its node is evicted.
+  Clock::duration witness_wait = std::chrono::seconds(3);
   // From the start until somebody joins, and from then on until all have joined.
   Clock::duration join_timeout = std::chrono::seconds(60);
   // How long a connection may take to prove that it has the key and to say who it is.
@@ -47,9 +52,11 @@ int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
 //   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N] [--status-fd N]
-//   [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT] [--die-with PID]
+//   [--evictions-fd N] [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT]
+//   [--die-with PID]
 //   [--detach]
-// Without --report, PHALANX_REPORT_FILE counts. Returns the exit status of the process. --key-fd
+// Without --report, PHALANX_REPORT_FILE counts. PHALANX_WITNESS_WAIT_MS is CoordinatorOptions'
+// witness_wait. Returns the exit status of the process. --key-fd
 // gives the job's secret until end of file; it is never in the arguments or the environment.
 // --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its
 // own session, so that the caller reaps us at once.

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -46,8 +47,14 @@ class JobCoordinator {
   // says so to `logger`, and to `started` which process it is then. From the start of the loop on,
   // and the loop has stopped when this object goes.
   void Watch(asio::io_context& loop, Logger logger, std::function<void(pid_t)> started);
+  // Which nodes the job goes on without, although their agents may still be there: their numbers,
+  // each maybe more than once. With Watch().
+  void OnEvicted(std::function<void(int)> evicted) { evicted_ = std::move(evicted); }
   // Not any more: the loop may go before this object does. Not while it runs.
-  void StopWatching() { process_.reset(); }
+  void StopWatching() {
+    process_.reset();
+    evictions_.reset();
+  }
 
   const std::string& job() const { return options_.job; }
   const std::string& secret() const { return options_.secret; }
@@ -63,15 +70,22 @@ class JobCoordinator {
   absl::Status OpenStatusPage(uint16_t port);
   // Nobody is to wait for an answer any more.
   void StopListening();
+  void ReadEvictions();
 
   CoordinatorProcessOptions options_;
   Listener listener_;
   Listener status_listener_;  // invalid: no page is wanted
   Fd record_;
+  Fd evictions_end_;    // the coordinators write to it
+  Fd evictions_begin_;  // until it is watched
   pid_t pid_ = -1;
   Logger logger_;
   std::function<void(pid_t)> started_;
   std::optional<asio::posix::stream_descriptor> process_;
+  std::function<void(int)> evicted_;
+  std::optional<asio::posix::stream_descriptor> evictions_;
+  std::array<char, 64> evictions_bytes_{};
+  std::string evictions_text_;
   std::deque<Clock::time_point> ends_;
 };
 

@@ -25,6 +25,8 @@ struct CoordinatorProcessOptions {
   int listen_fd = -1;
   int record_fd = -1;
   int status_fd = -1;  // a listening socket for its status page; borrowed as well. Or -1
+  // Borrowed, too: the pipe into which it writes which nodes are evicted. Or -1.
+  int evictions_fd = -1;
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;

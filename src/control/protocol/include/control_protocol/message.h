@@ -20,7 +20,7 @@
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -32,6 +32,7 @@ inline constexpr size_t kMaxAddressBytes = 4096;
 // What fits into a worker's message, with room for what goes around it.
 inline constexpr size_t kMaxOrderingBytes = kMaxWorkerMessageBytes - 1024;
 inline constexpr size_t kMaxCheckpointBytes = kMaxWorkerMessageBytes - 1024;
+inline constexpr uint32_t kMaxWitnessWaitMs = 3'600'000;
 inline constexpr size_t kMaxFaults = 4096;
 inline constexpr size_t kMaxStatusBytes = kMaxControlMessageBytes / 2;
 
@@ -123,6 +124,32 @@ struct SpareGone {
   bool operator==(const SpareGone&) const = default;
 };
 
+// To an agent: is the agent of node `suspect`, which the coordinator doesn't hear, there for you?
+// To be asked by a Probe, for `wait_ms` of time in which the asked one runs itself.
+struct AskWitness {
+  int suspect = 0;     // its node
+  uint64_t round = 0;  // the coordinator's number for the question
+  Endpoint peers;      // where it listens for other agents
+  uint32_t wait_ms = 0;
+  bool operator==(const AskWitness&) const = default;
+};
+
+// The answer to it.
+struct WitnessSays {
+  int suspect = 0;
+  uint64_t round = 0;
+  bool answered = false;
+  bool operator==(const WitnessSays&) const = default;
+};
+
+// "Are you there?" Between agents, and its answer.
+struct Probe {
+  bool operator==(const Probe&) const = default;
+};
+struct ProbeAnswer {
+  bool operator==(const ProbeAnswer&) const = default;
+};
+
 // "I am there." From a member to its agent, and between agents and the coordinator, every 100 ms.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
@@ -173,6 +200,7 @@ struct Progress {
 struct Refused {
   Incarnation incarnation;  // 0: the agent itself
   absl::Status status;      // never OK
+  bool evicted = false;     // the agent: it was silent, and the job goes on without its node
   bool operator==(const Refused&) const = default;
 };
 
@@ -255,7 +283,8 @@ using Message = std::variant<
     message::AskStatus, message::JobStatus, message::SpareAccepted, message::Recoverable,
     message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed,
     message::Heartbeat, message::MemberSilent, message::MemberHeard, message::Evict,
-    message::Suffer, message::StartSpare, message::SpareGone>;
+    message::Suffer, message::StartSpare, message::SpareGone, message::AskWitness,
+    message::WitnessSays, message::Probe, message::ProbeAnswer>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

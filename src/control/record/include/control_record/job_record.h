@@ -2,6 +2,7 @@
 #ifndef PHALANX_CONTROL_RECORD_JOB_RECORD_H_
 #define PHALANX_CONTROL_RECORD_JOB_RECORD_H_
 
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,7 +17,8 @@ struct JobRecord {
   // performed, those of this view included.
   message::View view;
   checkpoint::RecordView checkpoints;
-  bool finished = false;  // all ranks of the view have
+  bool finished = false;        // all ranks of the view have
+  std::set<int> evicted_nodes;  // that were silent; whatever comes from them is refused
 
   bool operator==(const JobRecord&) const = default;
 };

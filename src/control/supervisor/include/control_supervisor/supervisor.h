@@ -87,6 +87,9 @@ class Supervisor {
   virtual void OnJobEnded() = 0;
   // That worker has a place in the job from now on.
   virtual void OnNeeded(pid_t pid) = 0;
+  // The job needs that worker no more: its end means nothing, and if only such workers are left
+  // they are killed. Nothing happens if it has ended.
+  virtual void OnDispensable(int rank) = 0;
   // A worker failed on another node; ours may have been told, or not.
   virtual void OnFailureElsewhere() = 0;
   // Writes `line` to the standard input of every worker that has a pipe there.

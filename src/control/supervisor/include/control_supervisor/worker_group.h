@@ -57,6 +57,8 @@ class WorkerGroup {
   void Tell(const std::string& line);
 
   int alive() const { return static_cast<int>(workers_.size()); }
+  // Whose rank isn't one of these.
+  int AliveWithout(const std::set<int>& ranks) const;
   int outputs_open() const { return static_cast<int>(relays_.size()); }
   std::set<pid_t> pids() const;
   // Stops waiting for the ends of outputs: passes on what has come.
