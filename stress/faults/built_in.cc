@@ -8,6 +8,8 @@ const JobOptions kNoSpare = {{"-n", "4"}};
 const JobOptions kOneSpare = {{"-n", "4"}, {"--spares", "1"}};
 const JobOptions kTwoSpares = {{"-n", "4"}, {"--spares", "2"}};
 const JobOptions kNodes = {{"--nodes", "localhost:1,localhost:2,localhost:1"}, {"--spares", "3"}};
+const JobOptions kSparesElsewhere = {{"--nodes", "localhost:1,localhost:2,localhost:1"},
+                                     {"--spares", "6"}};
 const JobOptions kTwoNodes = {{"--nodes", "localhost:2,localhost:2"}, {"--spares", "2"}};
 
 Scenario KillCoordinatorAt(const std::string& point) {
@@ -70,6 +72,10 @@ std::vector<Scenario> Make() {
        "a node: its agent and all its ranks",
        kNodes,
        {"kill node=1 at=time:{50..150}ms"}},
+      {"stop-node",
+       "a node is stopped, evicted, and maybe goes on when the others are done or not",
+       kSparesElsewhere,
+       {"stop node=1 at=time:{50..150}ms for={3000..6000}ms"}},
       {"kill-agent",
        "an agent, with which its ranks die",
        kNodes,
