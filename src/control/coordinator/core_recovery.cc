@@ -269,7 +269,11 @@ bool CoordinatorCore::Return(AgentId agent, const message::Join& join) {
   record.member.addresses = join.member.addresses;
   record.ready = true;
   // A spare that our predecessor promoted had been announced again.
-  if (join.spare) ForgetSpareToCome(agent);
+  if (join.spare) {
+    ForgetSpareToCome(agent);
+    FailIfNoSpareLeft("a spare has a rank already");
+    if (phase_ != Phase::kRecovering) return true;
+  }
   BeginViewIfReady();
   return true;
 }

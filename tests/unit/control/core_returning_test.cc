@@ -109,6 +109,23 @@ TEST_F(CoreReturningTest, APromotedSpareThatComesAgainIsAwaitedNoMore) {
   EXPECT_THAT(Logged(), HasSubstr("no spare is left"));
 }
 
+TEST_F(CoreReturningTest, APromotedSpareThatComesAgainIsNobodysSpare) {
+  RunWithSpares({1});
+  writes_at_once_ = false;
+  Lose(2, 2);
+  Return({1, 3, 4});
+  ASSERT_NE(Written(), nullptr);
+  record_ = Written()->record;
+  writes_at_once_ = true;
+  Replace();
+  Come(7, 0, /*spares=*/1, true);
+  Come(8, 1, 0, true);
+  Lose(8, 4);  // before anybody knows that the announced spare is a member
+  EXPECT_THAT(Sent<message::Revoked>(), IsEmpty());
+  Say(7, Spare(kSpare));
+  EXPECT_FALSE(RevokedForAll({7, 8}).goes_on);
+}
+
 TEST_F(CoreReturningTest, ANodeThatDoesntComeBackAfterTheEndHoldsNobody) {
   RunWithSpares({});
   FinishAll();
