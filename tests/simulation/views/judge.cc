@@ -50,6 +50,8 @@ void World::CheckView(const message::View& view) {
   }
   for (const auto& agent : agents_) {
     const uint64_t id = agent->connection();
+    // What a node had that was lost with its connection was told so, and joins as nobody.
+    if (cut_[static_cast<size_t>(agent->node())]) continue;
     if (id == 0 || !connections_.at(id).at_coordinator || connections_.at(id).boot != boot_ ||
         !connections_.at(id).admitted) {
       continue;
