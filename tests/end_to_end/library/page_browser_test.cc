@@ -55,7 +55,7 @@ TEST_F(PageOfAJobTest, ShowsARecoveryWhileItIsUnderWayAndAfterIt) {
             "All ranks are there; no spare is left for the next loss.");
   EXPECT_THAT(after, HasSubstr("<div class=\"value\">4 / 4</div>"));
   EXPECT_THAT(after, HasSubstr("<div class=\"name\">epoch</div><div class=\"value\">2</div>"
-                               "<div class=\"note\">1 loss so far</div>"));
+                               "<div class=\"note\">1 loss seen</div>"));
   EXPECT_THAT(after, HasSubstr("<div class=\"name\">spares</div><div class=\"value\">0</div>"));
   EXPECT_THAT(TextOf(after, "ranks"), ContainsRegex("\\|2\\|ready\\|0 "));
   // Epoch, when, in total, both phases, bytes, step.
