@@ -156,7 +156,7 @@ TEST(FaultsOnTheCommandLine, WrongOnesAreUsageErrors) {
       {kOneNode, "kill node=0 at=time:1s"},        {kOneNode, "kill agent=0 at=time:1s"},
       {kOneNode, "kill spare=0 at=time:1s"},       {kOneNode, "flip rank=4 at=point:revoked"},
       {kOneNode, "segfault rank=1 at=time:1s"},    {kOneNode, "kill rank=1 at=op:7"},
-      {kTwoNodes, "kill node=2 at=time:1s"},       {kTwoNodes, "stop node=0 at=time:1s"},
+      {kTwoNodes, "kill node=2 at=time:1s"},       {kTwoNodes, "stop node=2 at=time:1s"},
       {kTwoNodes, "kill node=1 at=point:prepared"}};
   for (const auto& [placed, fault] : wrong) {
     Subprocess run(Train(placed, {fault}));
