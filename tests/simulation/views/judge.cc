@@ -105,9 +105,9 @@ void World::CheckFailed(const absl::Status& reason) {
   int usable = 0;
   for (const auto& agent : agents_) {
     for (const auto& [incarnation, process] : agent->processes()) {
-      const bool is_member =
-          std::any_of(disk_->view.members.begin(), disk_->view.members.end(),
-                      [&](const auto& member) { return member.incarnation.value == incarnation; });
+      const bool is_member = std::any_of(
+          disk_->view.members.begin(), disk_->view.members.end(),
+          [id = incarnation](const auto& member) { return member.incarnation.value == id; });
       const bool was_stopped =
           process.stopped || process.stopped_until + std::chrono::seconds(1) > time_.now();
       if (process.spare && !is_member && !was_stopped && IsWhere(incarnation, agent->node())) {
