@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -46,8 +47,8 @@ void PrintTo(const Case& value, std::ostream* out) {
 class FrozenPeer : public ::testing::TestWithParam<Case> {
  protected:
   FrozenPeer() {
-    char folder[] = "/tmp/phalanx-frozen-XXXXXX";
-    folder_ = mkdtemp(folder);
+    std::string pattern = ::testing::TempDir() + "/frozen_peer_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
     file_ = folder_ + "/lines";
   }
   ~FrozenPeer() override {
