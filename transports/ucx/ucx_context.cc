@@ -1,9 +1,5 @@
 #include "ucx_context.h"
 
-#include <dlfcn.h>
-#include <ucs/debug/debug.h>
-
-#include <csignal>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -22,26 +18,9 @@ absl::Status Unimplemented(absl::string_view what, ucs_status_t status) {
   return absl::UnimplementedError(absl::StrCat("ucx: ", what, ": ", ucs_status_string(status)));
 }
 
-// UCX takes over SIGSEGV and its like when it is loaded; they belong to the user's program. Whoever
-// sets UCX_HANDLE_ERRORS wants UCX's reports.
-void GiveSignalsBack() {
-  Dl_info ours;
-  if (dladdr(reinterpret_cast<void*>(&ucs_debug_disable_signal), &ours) == 0) return;
-  for (const int number : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
-    struct sigaction action;
-    Dl_info owner;
-    if (sigaction(number, nullptr, &action) == 0 &&
-        dladdr(reinterpret_cast<void*>(action.sa_sigaction), &owner) != 0 &&
-        owner.dli_fbase == ours.dli_fbase) {
-      ucs_debug_disable_signal(number);
-    }
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UcxContext>> UcxContext::Open(const std::string& bind_address) {
-  if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) GiveSignalsBack();
   PHX_ASSIGN_OR_RETURN(const Interfaces interfaces, FindInterfaces(bind_address));
   std::unique_ptr<UcxContext> opened(new UcxContext);
   PHX_RETURN_IF_ERROR(opened->Create(interfaces));
