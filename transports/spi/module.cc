@@ -13,11 +13,11 @@ absl::StatusOr<std::unique_ptr<Wire>> OpenWireModule(const std::string& path,
                                                      const WireOptions& options) {
   const LoadingSignals signals;
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  // Whoever sets this wants UCX's reports.
-  if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) signals.GiveBack();
   if (module == nullptr) {
     return absl::UnimplementedError(absl::StrCat("can't load the module ", path, ": ", dlerror()));
   }
+  // Whoever sets this wants UCX's reports.
+  if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) signals.GiveBack();
   auto* const open = reinterpret_cast<OpenWireFunction*>(dlsym(module, kOpenWireSymbol));
   if (open == nullptr) {
     return absl::UnimplementedError(
