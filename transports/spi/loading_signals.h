@@ -13,7 +13,7 @@ namespace phalanx::spi {
 // like and SIGHUP, libinfinipath (of libfabric's PSM provider) SIGINT and SIGTERM too. Made before
 // the load; GiveBack after it restores the signals that are now held by a library which this load
 // has brought in. A handler that another thread installed meanwhile stays. For one load, on one
-// thread.
+// thread, with no other such load beside it.
 class LoadingSignals {
  public:
   LoadingSignals();
