@@ -7,6 +7,7 @@
 #ifndef PHALANX_PHALANX_H_
 #define PHALANX_PHALANX_H_
 
+#include "phalanx/checkpoint_copy.h"
 #include "phalanx/communicator.h"
 #include "phalanx/graph.h"
 #include "phalanx/memory.h"

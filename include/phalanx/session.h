@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "phalanx/checkpoint_copy.h"
 #include "phalanx/communicator.h"
 #include "phalanx/export.h"
 #include "phalanx/memory.h"
@@ -38,7 +39,7 @@ class PHALANX_EXPORT View {
   // Not in a spare that has no place yet.
   Communicator& world() { return *world_; }
 
-  // These two belong into the function that Session::Run() is given, on one thread. Both end by
+  // What follows belongs into the function that Session::Run() is given, on one thread. All end by
   // Options::operation_timeout.
 
   // Once in every view and before anything else: puts the regions into the state that all ranks go
@@ -59,6 +60,13 @@ class PHALANX_EXPORT View {
   //   FAILED_PRECONDITION without Restore() before it
   //   the view's end      as above; the regions are as they were
   absl::Status Checkpoint(absl::Span<const StateRegion> regions, int64_t step);
+
+  // Checkpoint() for programs that only read the regions for a while (until the next update of the
+  // weights, say): returns at once, and a thread of the library's takes the copy. Until the result
+  // was waited for, or destroyed, the regions must not change. Errors are Checkpoint()'s and come
+  // from there; besides
+  //   FAILED_PRECONDITION  the one before hasn't been waited for
+  CheckpointCopy BeginCheckpoint(absl::Span<const StateRegion> regions, int64_t step);
 
  private:
   friend class Session;

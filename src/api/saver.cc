@@ -93,13 +93,9 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
 // until the first time that it saves.
 void Saver::TouchRooms() {
   if (std::exchange(is_touched_, true)) return;
-  toucher_ = std::thread([this] {
+  helper_.Add([this] {
     for (const Mapping& room : rooms_) room.Touch();
   });
-}
-
-void Saver::AwaitTouched() {
-  if (toucher_.joinable()) toucher_.join();
 }
 
 // In messages that the control plane lets through.
@@ -163,17 +159,27 @@ checkpoint::LoadResult Saver::Perform(const checkpoint::Load& load, const contro
                                        : checkpoint::LoadResult::kCorrupt;
 }
 
-absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline) {
+absl::Status Saver::MayBegin(absl::Span<const StateRegion> regions, int64_t step) {
   if (!has_state_) {
     return absl::FailedPreconditionError(
         "Checkpoint needs Restore before it, in every view: call it first in the function that "
         "Session::Run is given");
+  }
+  if (is_saving_) {
+    return absl::FailedPreconditionError(absl::StrCat("the checkpoint of step ", last_step_,
+                                                      " is still being taken; wait for it first"));
   }
   PHX_RETURN_IF_ERROR(first_state_.Compare(regions));
   if (step <= last_step_) {
     return absl::InvalidArgumentError(
         absl::StrCat("Checkpoint of step ", step, " after step ", last_step_, "; steps rise"));
   }
+  last_step_ = step;
+  return absl::OkStatus();
+}
+
+absl::Status Saver::TakeCopy(absl::Span<const StateRegion> regions, int64_t step,
+                             Deadline deadline) {
   {
     const std::lock_guard lock(mutex_);
     verdict_.reset();
@@ -184,12 +190,10 @@ absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, De
                            [&] { return verdict_.has_value() && verdict_->version == step; }));
   const int index = verdict_->room;
   lock.unlock();
-  last_step_ = step;
   if (index < 0) return absl::OkStatus();
   if (static_cast<size_t>(index) >= rooms_.size()) {
     return absl::InternalError("the agent named a room that it never gave");
   }
-  AwaitTouched();
   std::byte* to = rooms_[static_cast<size_t>(index)].data();
   for (const StateRegion& region : regions) {
     if (region.bytes == 0) continue;
@@ -198,6 +202,27 @@ absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, De
   }
   send_(checkpoint::Taken{step});
   return absl::OkStatus();
+}
+
+absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline) {
+  PHX_RETURN_IF_ERROR(MayBegin(regions, step));
+  helper_.AwaitAll();  // it may still touch the rooms
+  return TakeCopy(regions, step, deadline);
+}
+
+absl::Status Saver::BeginSave(absl::Span<const StateRegion> regions, int64_t step,
+                              Deadline deadline) {
+  PHX_RETURN_IF_ERROR(MayBegin(regions, step));
+  is_saving_ = true;
+  helper_.Add([this, regions = std::vector<StateRegion>(regions.begin(), regions.end()), step,
+               deadline] { saved_ = TakeCopy(regions, step, deadline); });
+  return absl::OkStatus();
+}
+
+absl::Status Saver::EndSave() {
+  helper_.AwaitAll();
+  is_saving_ = false;
+  return *std::exchange(saved_, std::nullopt);
 }
 
 }  // namespace phalanx::api

@@ -33,6 +33,16 @@ absl::Status View::Checkpoint(absl::Span<const StateRegion> regions, int64_t ste
   return state_->saver().Save(regions, step, Deadline::After(state_->options().operation_timeout));
 }
 
+CheckpointCopy View::BeginCheckpoint(absl::Span<const StateRegion> regions, int64_t step) {
+  if (state_ == nullptr) {
+    return CheckpointCopy(absl::FailedPreconditionError("a spare saves inside of Run"));
+  }
+  state_->faults().AtStep(rank(), step, state_->client());
+  absl::Status begun = state_->saver().BeginSave(
+      regions, step, Deadline::After(state_->options().operation_timeout));
+  return begun.ok() ? CheckpointCopy(state_) : CheckpointCopy(std::move(begun));
+}
+
 Session::Session(std::shared_ptr<api::SessionState> state) : state_(std::move(state)) {}
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {

@@ -10,7 +10,9 @@ medians. Beside it stands the floor of the copying alone: what it takes all rank
 touched memory, measured by the same processes. "saving" is how long Checkpoint() blocks its caller, against
 that same copy; calls that only hear that the version before is still on its way, so that this one is skipped,
 are counted apart. "lag" is the time from there (on the last rank) until the version was committed, and
-"in the background" the processor time that the agent and the coordinator take for it.
+"in the background" the processor time that the agent and the coordinator take for it. Last, steps of one rank
+that save each time beside steps that don't, in the same run: with the copy waited for, and with it taken while the
+next step computes, for which a core is idle if there are two.
 """
 
 import argparse
@@ -29,6 +31,7 @@ import time
 DEADLINE_S = 60
 # The launcher starts a coordinator five times in ten seconds at most.
 COORDINATOR_PAUSE_S = 2.5
+STEP_MS = 200
 
 
 class Job:
@@ -120,6 +123,7 @@ class Figures:
         self.phases = {}  # by fault: a list of each phase, and of the whole
         self.savings_us, self.copies_us, self.lags = [], [], []
         self.background_ms_per_gib = 0.0
+        self.windows_us = {}  # by the way of saving
 
     def add_job(self, job, events):
         self.savings_us += job.savings
@@ -181,6 +185,22 @@ def measure_background(arguments, figures):
     figures.background_ms_per_gib = taken_s * 1000 / gib
 
 
+def measure_steps(arguments, figures):
+    """Steps of one rank, so that a core is idle where there are two."""
+    programs = os.path.join(os.path.abspath(arguments.build), "bin")
+    run = subprocess.run([os.path.join(programs, "phalanx"), "run", "-n", "1", "--",
+                          os.path.join(programs, "saving_steps"), str(arguments.mib << 20), str(STEP_MS),
+                          str(arguments.windows)],
+                         capture_output=True, text=True, timeout=600, check=False)
+    if run.returncode != 0:
+        sys.exit(f"cost.py: the job of steps failed:\n{run.stderr}")
+    for line in run.stdout.splitlines():
+        _, found, said = line.partition("window_us ")
+        if found:
+            way, duration = said.split()
+            figures.windows_us.setdefault(way, []).append(int(duration))
+
+
 def quantile(values, fraction):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
@@ -198,6 +218,15 @@ def tell_of_saving(figures):
           f"{figures.background_ms_per_gib:.0f} ms of a core for each GiB")
 
 
+def tell_of_steps(figures):
+    """Windows of a round were run one after the other, so they are compared in pairs."""
+    for way in ("blocking", "overlapped"):
+        growths = [window / alone - 1 for window, alone
+                   in zip(figures.windows_us[way], figures.windows_us["none"], strict=True)]
+        print(f"a step of {STEP_MS} ms that saves, {way}: {100 * statistics.median(growths):+.2f} % (median of "
+              f"{len(growths)} windows)")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -207,6 +236,7 @@ def main():
     parser.add_argument("--times", type=int, default=50, help="a fault (%(default)s)")
     parser.add_argument("--losses", type=int, default=5, help="in one job (%(default)s)")
     parser.add_argument("--faults", default="kill,stop,coordinator", help="%(default)s")
+    parser.add_argument("--windows", type=int, default=20, help="of ten steps, of each way (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--json", help="write the figures there")
     arguments = parser.parse_args()
@@ -226,13 +256,16 @@ def main():
               f"{statistics.median(phases['restored']):8.1f}", flush=True)
     measure_background(arguments, figures)
     tell_of_saving(figures)
+    measure_steps(arguments, figures)
+    tell_of_steps(figures)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"ranks": arguments.ranks, "mib": arguments.mib, "cores": os.cpu_count(),
                        "seed": arguments.seed, "resumed_ms": figures.phases,
                        "copy_us": figures.copies_us, "saving_us": figures.savings_us,
                        "lag_ms": figures.lags,
-                       "background_ms_per_gib": figures.background_ms_per_gib}, file)
+                       "background_ms_per_gib": figures.background_ms_per_gib,
+                       "window_us": figures.windows_us}, file)
             file.write("\n")
 
 
