@@ -1,6 +1,7 @@
 // The coordinator's shell: performs what the core decides, over TLS connections.
 #include <unistd.h>
 
+#include <asio/dispatch.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -17,7 +18,7 @@
 #include "control_coordinator/process.h"
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
-#include "control_record/job_register.h"
+#include "control_record/logged_register.h"
 #include "control_status_page/status_page.h"
 #include "lines_file.h"
 #include "ordering_json/json.h"
@@ -65,6 +66,7 @@ class Server {
   void WatchLifeline();
   void Tick();
   void Step(const CoordinatorInput& input);
+  void OnWritten(const absl::Status& written);
   void Perform(SendToAgent& output);
   void Perform(const CloseAgent& output);
   void Perform(const LogLine& output);
@@ -77,9 +79,9 @@ class Server {
 
   const CoordinatorOptions options_;
   const std::unique_ptr<TlsContext> tls_;
-  const std::unique_ptr<JobRegister> record_;
-  CoordinatorCore core_;
   asio::io_context context_;
+  const std::unique_ptr<JobRegister> record_;  // may call into the loop until it goes
+  CoordinatorCore core_;
   asio::ip::tcp::acceptor acceptor_;
   asio::posix::stream_descriptor lifeline_;
   char lifeline_byte_ = 0;
@@ -284,9 +286,15 @@ void Server::Perform(const JobEvent& output) {
   if (!kept.ok()) options_.logger.Warning(std::string(kept.message()));
 }
 
+// What comes in until it is written waits in the core.
 void Server::Perform(const WriteRecord& output) {
-  const absl::Status written =
-      record_ == nullptr ? absl::OkStatus() : record_->Write(output.record);
+  if (record_ == nullptr) return Step(RecordWritten{});
+  record_->Write(output.record, [this](const absl::Status& written) {
+    asio::dispatch(context_, [this, written] { OnWritten(written); });
+  });
+}
+
+void Server::OnWritten(const absl::Status& written) {
   if (written.ok()) return Step(RecordWritten{});
   options_.logger.Error(std::string(written.message()));
   over_ = true;
@@ -332,7 +340,8 @@ int RunCoordinator(CoordinatorOptions options) {
   }
   std::unique_ptr<JobRegister> record;
   if (options.record_fd >= 0) {
-    absl::StatusOr<std::unique_ptr<JobRegister>> opened = JobRegister::Open(Fd(options.record_fd));
+    absl::StatusOr<std::unique_ptr<LoggedRegister>> opened =
+        LoggedRegister::Open(Fd(options.record_fd));
     if (!opened.ok()) {
       logger.Error(std::string(opened.status().message()));
       return kExitRecordLost;

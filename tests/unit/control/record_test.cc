@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "control_record/job_record.h"
-#include "control_record/job_register.h"
+#include "control_record/logged_register.h"
 #include "control_record/voter_log.h"
 #include "sample_messages.h"
 
@@ -152,10 +152,16 @@ TEST(VoterLog, BelongsToOneProcess) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(JobRegister, WhatWasWrittenIsFound) {
+absl::Status Written(JobRegister& job, const JobRecord& record) {
+  absl::Status written = absl::UnknownError("not said");
+  job.Write(record, [&](const absl::Status& status) { written = status; });
+  return written;
+}
+
+TEST(LoggedRegister, WhatWasWrittenIsFound) {
   const Fd file = Memory();
   for (uint64_t epoch = 1; epoch <= 4; ++epoch) {
-    absl::StatusOr<std::unique_ptr<JobRegister>> job = JobRegister::Open(Again(file));
+    absl::StatusOr<std::unique_ptr<LoggedRegister>> job = LoggedRegister::Open(Again(file));
     ASSERT_TRUE(job.ok()) << job.status();
     if (epoch == 1) {
       EXPECT_FALSE((*job)->found().has_value());
@@ -163,20 +169,20 @@ TEST(JobRegister, WhatWasWrittenIsFound) {
       ASSERT_TRUE((*job)->found().has_value());
       EXPECT_EQ(*(*job)->found(), SampleRecord(epoch * 10 - 1));
     }
-    ASSERT_TRUE((*job)->Write(SampleRecord(epoch * 10)).ok());
-    ASSERT_TRUE((*job)->Write(SampleRecord((epoch + 1) * 10 - 1)).ok());
+    ASSERT_TRUE(Written(**job, SampleRecord(epoch * 10)).ok());
+    ASSERT_TRUE(Written(**job, SampleRecord((epoch + 1) * 10 - 1)).ok());
   }
 }
 
-TEST(JobRegister, AFileThatCantBeWrittenIsSaid) {
+TEST(LoggedRegister, AFileThatCantBeWrittenIsSaid) {
   const Fd file = Memory();
-  absl::StatusOr<std::unique_ptr<JobRegister>> job =
-      JobRegister::Open(Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
+  absl::StatusOr<std::unique_ptr<LoggedRegister>> job =
+      LoggedRegister::Open(Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
   ASSERT_TRUE(job.ok()) << job.status();
-  ASSERT_TRUE((*job)->Write(SampleRecord(1)).ok());
+  ASSERT_TRUE(Written(**job, SampleRecord(1)).ok());
   const Fd readable(::open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY));
   ASSERT_TRUE(readable.valid());
-  const absl::Status refused = JobRegister::Open(Again(readable)).status();
+  const absl::Status refused = LoggedRegister::Open(Again(readable)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("the log of the job's record: "));
 }

@@ -1,52 +1,41 @@
-// The register that holds a job's record, with one voter: in this process, on a log that outlives
-// it.
+// Where a job's record is kept: changed by one coordinator at a time, found by the next.
 #ifndef PHALANX_CONTROL_RECORD_JOB_REGISTER_H_
 #define PHALANX_CONTROL_RECORD_JOB_REGISTER_H_
 
-#include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "control_process/fd.h"
 #include "control_record/job_record.h"
-#include "control_record/voter_log.h"
-#include "membership/proposer.h"
-#include "membership/voter.h"
 
 namespace phalanx::control {
 
-// For one thread.
+// Made by an Open() that claims the record: whatever an earlier holder still tries to write fails
+// from then on.
 class JobRegister {
  public:
-  // Claims the record: whatever an earlier holder still tries to write fails from here on. Errors
-  // are VoterLog::Open()'s, and INVALID_ARGUMENT: what is kept there is no record.
-  static absl::StatusOr<std::unique_ptr<JobRegister>> Open(Fd log);
+  using Done = std::function<void(const absl::Status&)>;
+
+  virtual ~JobRegister() = default;
+  JobRegister(const JobRegister&) = delete;
+  JobRegister& operator=(const JobRegister&) = delete;
 
   // As it was found; nullopt: the job has none yet.
   const std::optional<JobRecord>& found() const { return found_; }
 
-  // Durable when it returns OK. ABORTED: somebody else has changed it. UNAVAILABLE: nothing is
-  // known of it. After an error nothing more may be decided here.
-  absl::Status Write(const JobRecord& record);
+  // For one thread, and one at a time: not before `done` of the last was called. `done` is called
+  // once, on this thread before Write() returns or on another at any time after; not any more once
+  // the register is gone. With OK the record is durable. After an error nothing more may be decided
+  // here:
+  //   ABORTED            somebody else has changed it
+  //   UNAVAILABLE        nothing is known of it; whoever opens the register again finds out
+  //   DEADLINE_EXCEEDED  the same, and it was tried for as long as it makes sense
+  virtual void Write(const JobRecord& record, Done done) = 0;
 
- private:
-  explicit JobRegister(VoterLog log);
+ protected:
+  explicit JobRegister(std::optional<JobRecord> found = std::nullopt) : found_(std::move(found)) {}
 
-  // Carries what proposer and voter say to each other until the request has ended.
-  absl::StatusOr<membership::Outcome> Perform(const membership::Request& request);
-  absl::Status Step(const membership::ProposerInput& input,
-                    std::optional<membership::Outcome>* outcome);
-  absl::Status Ask(const membership::VoterInput& input,
-                   std::optional<membership::Outcome>* outcome);
-  absl::Status CompareAndSet(std::string value);
-
-  VoterLog log_;
-  membership::Voter voter_;
-  membership::Proposer proposer_;
-  int64_t now_ns_ = 0;  // as the proposer sees it
   std::optional<JobRecord> found_;
 };
 

@@ -1,4 +1,4 @@
-#include "control_record/job_register.h"
+#include "control_record/logged_register.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,12 +24,12 @@ membership::ProposerSettings SettingsFor(const membership::VoterState& state) {
 
 }  // namespace
 
-JobRegister::JobRegister(VoterLog log)
+LoggedRegister::LoggedRegister(VoterLog log)
     : log_(std::move(log)), voter_(log_.state()), proposer_(SettingsFor(log_.state())) {}
 
-absl::StatusOr<std::unique_ptr<JobRegister>> JobRegister::Open(Fd log) {
+absl::StatusOr<std::unique_ptr<LoggedRegister>> LoggedRegister::Open(Fd log) {
   PHX_ASSIGN_OR_RETURN(VoterLog opened, VoterLog::Open(std::move(log)));
-  std::unique_ptr<JobRegister> job(new JobRegister(std::move(opened)));
+  std::unique_ptr<LoggedRegister> job(new LoggedRegister(std::move(opened)));
   PHX_ASSIGN_OR_RETURN(const Outcome read, job->Perform(membership::Read{}));
   if (read.kind != Outcome::Kind::kCommitted) {
     return absl::UnavailableError("the record of the job can't be read");
@@ -41,9 +41,11 @@ absl::StatusOr<std::unique_ptr<JobRegister>> JobRegister::Open(Fd log) {
   return job;
 }
 
-absl::Status JobRegister::Write(const JobRecord& record) { return CompareAndSet(Encode(record)); }
+void LoggedRegister::Write(const JobRecord& record, Done done) {
+  done(CompareAndSet(Encode(record)));
+}
 
-absl::Status JobRegister::CompareAndSet(std::string value) {
+absl::Status LoggedRegister::CompareAndSet(std::string value) {
   PHX_ASSIGN_OR_RETURN(const Outcome outcome, Perform(membership::CompareAndSet{
                                                   proposer_.known()->version, std::move(value)}));
   switch (outcome.kind) {
@@ -58,7 +60,7 @@ absl::Status JobRegister::CompareAndSet(std::string value) {
   return absl::UnavailableError("the record of the job may have been changed or not");
 }
 
-absl::StatusOr<Outcome> JobRegister::Perform(const membership::Request& request) {
+absl::StatusOr<Outcome> LoggedRegister::Perform(const membership::Request& request) {
   // Nothing between the two is lost or late, so the proposer's pauses are over at once.
   constexpr int64_t kLongestNs = int64_t{60} * 1'000'000'000;
   const int64_t deadline_ns = now_ns_ + kLongestNs;
@@ -71,8 +73,8 @@ absl::StatusOr<Outcome> JobRegister::Perform(const membership::Request& request)
   return *std::move(outcome);
 }
 
-absl::Status JobRegister::Step(const membership::ProposerInput& input,
-                               std::optional<Outcome>* outcome) {
+absl::Status LoggedRegister::Step(const membership::ProposerInput& input,
+                                  std::optional<Outcome>* outcome) {
   for (const membership::ProposerOutput& output : proposer_.Step(input, now_ns_)) {
     if (const auto* finished = std::get_if<membership::Finished>(&output)) {
       *outcome = finished->outcome;
@@ -84,8 +86,8 @@ absl::Status JobRegister::Step(const membership::ProposerInput& input,
   return absl::OkStatus();
 }
 
-absl::Status JobRegister::Ask(const membership::VoterInput& input,
-                              std::optional<Outcome>* outcome) {
+absl::Status LoggedRegister::Ask(const membership::VoterInput& input,
+                                 std::optional<Outcome>* outcome) {
   for (const membership::VoterOutput& output : voter_.Step(input)) {
     if (const auto* persist = std::get_if<membership::Persist>(&output)) {
       PHX_RETURN_IF_ERROR(log_.Write(persist->state));
