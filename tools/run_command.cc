@@ -60,6 +60,7 @@ struct RunOptions {
   int spares = 0;
   int max_restarts = 0;
   int replicas = 0;
+  uint64_t replication_bytes_per_second = 0;
   bool label = true;
   bool no_label = false;
   int grace_ms = 5000;
@@ -161,6 +162,25 @@ void AddFaultOptions(CLI::App& command, RunOptions* options) {
       ->group(group);
 }
 
+void AddCopyOptions(CLI::App& command, RunOptions* options) {
+  command
+      .add_option("--replicas", options->replicas,
+                  "How many nodes keep a copy of each rank's checkpoint, its own included; as many "
+                  "as there are if that is less; default: 2")
+      ->envname("PHALANX_REPLICAS")
+      ->check(CLI::Range(1, control::kMaxReplicas))
+      ->type_name("N");
+  command
+      .add_option("--replication-rate", options->replication_bytes_per_second,
+                  "How much of checkpoints each node sends to others in the background (K, M, G "
+                  "mean 2^10, 2^20, 2^30); copies that a restore waits for go as fast as they can; "
+                  "default: 0, without limit")
+      ->envname("PHALANX_REPLICATION_RATE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50))
+      ->type_name("BYTES_PER_SECOND");
+}
+
 void AddOptions(CLI::App& command, RunOptions* options) {
   // Only for the help: SplitAtProgram has taken the program away before anything is parsed.
   command.add_option("PROGRAM", options->program, "What to run, and after it all its arguments");
@@ -185,13 +205,7 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       ->check(CLI::Range(0, 65536))
       ->capture_default_str()
       ->type_name("N");
-  command
-      .add_option("--replicas", options->replicas,
-                  "How many nodes keep a copy of each rank's checkpoint, its own included; as many "
-                  "as there are if that is less; default: 2")
-      ->envname("PHALANX_REPLICAS")
-      ->check(CLI::Range(1, control::kMaxReplicas))
-      ->type_name("N");
+  AddCopyOptions(command, options);
   command.add_flag("--no-label", options->no_label,
                    "Pass lines on without the `[rank] ` before them");
   command.add_flag("--tag-output", options->label,
@@ -457,6 +471,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (options.replicas > 0) {
     assignment.variables["PHALANX_REPLICAS"] = std::to_string(options.replicas);
   }
+  assignment.replication_bytes_per_second = options.replication_bytes_per_second;
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
   assignment.restarts = options.max_restarts;

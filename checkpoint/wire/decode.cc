@@ -205,7 +205,7 @@ absl::StatusOr<Message> Convert(const wire::CopyEnded& from) {
 absl::StatusOr<Message> Convert(const wire::ReadPart& from) {
   PHX_RETURN_IF_ERROR(CheckRank(from.rank()));
   if (from.bytes() > kMostPartBytes) return Malformed("a part is too long");
-  return ReadPart{Unpack(*from.name()), from.rank(), from.offset(), from.bytes()};
+  return ReadPart{Unpack(*from.name()), from.rank(), from.offset(), from.bytes(), from.urgent()};
 }
 
 absl::StatusOr<Message> Convert(const wire::CheckShard& from) {
@@ -242,6 +242,7 @@ absl::StatusOr<Message> ConvertPeers(const wire::Envelope& envelope) {
   if (const auto* check = envelope.body_as_CheckShard(); check != nullptr) return Convert(*check);
   if (const auto* part = envelope.body_as_ShardPart(); part != nullptr) return Convert(*part);
   if (const auto* none = envelope.body_as_NoShard(); none != nullptr) return Convert(*none);
+  if (envelope.body_as_PartsLater() != nullptr) return PartsLater{};
   return Malformed("its kind is unknown");
 }
 
@@ -303,6 +304,7 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
     case wire::Body_CheckShard:
     case wire::Body_ShardPart:
     case wire::Body_NoShard:
+    case wire::Body_PartsLater:
       return ConvertPeers(envelope);
   }
   return Malformed("its kind is unknown");

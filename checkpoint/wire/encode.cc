@@ -138,7 +138,7 @@ struct Encoder {
   }
   auto operator()(const ReadPart& read) {
     const wire::Name name = Pack(read.name);
-    return wire::CreateReadPart(builder, &name, read.rank, read.offset, read.bytes);
+    return wire::CreateReadPart(builder, &name, read.rank, read.offset, read.bytes, read.urgent);
   }
   auto operator()(const CheckShard& check) {
     const wire::Name name = Pack(check.name);
@@ -155,6 +155,7 @@ struct Encoder {
     const wire::Name name = Pack(none.name);
     return wire::CreateNoShard(builder, &name, none.rank);
   }
+  auto operator()(const PartsLater& /*later*/) { return wire::CreatePartsLater(builder); }
 };
 
 template <typename Table>

@@ -38,7 +38,10 @@ Node::Node(asio::io_context& context, const AgentOptions& options, TlsContext* t
       coordinator_silence_({kCoordinatorSilence, WorkerWatch::kTickInterval}) {}
 
 absl::Status Node::Open() {
-  PHX_RETURN_IF_ERROR(checkpoints_.Open({options_.job, options_.key}));
+  PHX_RETURN_IF_ERROR(
+      checkpoints_.Open({.job = options_.job,
+                         .key = options_.key,
+                         .background_bytes_per_second = options_.replication_bytes_per_second}));
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') +
                                                         options_.socket_name);
   asio::error_code error;

@@ -23,9 +23,11 @@ constexpr int kMostDamaged = 3;
 
 }  // namespace
 
-void PeerClient::Pull(const ShardKey& key, const checkpoint::Digest& digest, Done done) {
+void PeerClient::Pull(const ShardKey& key, const checkpoint::Digest& digest, bool urgent,
+                      Done done) {
   Reading reading;
   reading.digest = digest;
+  reading.urgent = urgent;
   reading.done = std::move(done);
   // Else the peer may have closed it long ago: then it is tried once more.
   reading.again = channel_ == nullptr;
@@ -36,6 +38,16 @@ void PeerClient::Pull(const ShardKey& key, const checkpoint::Digest& digest, Don
   } else if (!connecting_) {
     Connect();
   }
+}
+
+void PeerClient::Hurry(const ShardKey& key) {
+  const auto place = readings_.find(key);
+  if (place == readings_.end() || place->second.urgent) return;
+  Reading& reading = place->second;
+  reading.urgent = true;
+  // What was asked for before may come late, or twice.
+  reading.asked = reading.received;
+  if (channel_ != nullptr) AskForMore(key, &reading);
 }
 
 void PeerClient::Connect() {
@@ -83,7 +95,8 @@ void PeerClient::Say(const checkpoint::Message& message) {
 // The first part alone tells how long the shard is.
 void PeerClient::AskForMore(const ShardKey& key, Reading* reading) {
   const auto ask = [&] {
-    Say(checkpoint::ReadPart{key.first, key.second, reading->asked, checkpoint::kMostPartBytes});
+    Say(checkpoint::ReadPart{key.first, key.second, reading->asked, checkpoint::kMostPartBytes,
+                             reading->urgent});
     reading->asked += checkpoint::kMostPartBytes;
   };
   if (reading->memory == nullptr) return ask();
@@ -99,6 +112,10 @@ void PeerClient::OnMessage(const Message& message) {
     const absl::StatusOr<checkpoint::Message> inner = checkpoint::Decode(outer->payload);
     if (inner.ok()) {
       if (const auto* part = std::get_if<checkpoint::ShardPart>(&*inner)) return OnPart(*part);
+      if (std::holds_alternative<checkpoint::PartsLater>(*inner)) {
+        if (!readings_.empty()) Watch();
+        return;
+      }
       if (const auto* none = std::get_if<checkpoint::NoShard>(&*inner)) {
         const auto reading = readings_.find({none->name, none->rank});
         if (reading != readings_.end()) End(reading, {});
@@ -179,7 +196,7 @@ void PeerClient::OnClosed(const absl::Status& status) {
                                    status.ok() ? "it closed the connection" : status.message()));
       reading.done({});
     } else {
-      Pull(key, reading.digest, std::move(reading.done));
+      Pull(key, reading.digest, reading.urgent, std::move(reading.done));
     }
   }
 }

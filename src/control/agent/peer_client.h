@@ -47,12 +47,16 @@ class PeerClient : public std::enable_shared_from_this<PeerClient> {
         timer_(context) {}
 
   // Part by part, a few in advance, into memory of its own. Calls `done` once, later: when a peer
-  // hasn't said anything for five seconds at the latest. Of one shard at a time.
-  void Pull(const ShardKey& key, const checkpoint::Digest& digest, Done done);
+  // hasn't said anything for five seconds at the latest. Of one shard at a time. What isn't
+  // `urgent` the peer sends as it finds time.
+  void Pull(const ShardKey& key, const checkpoint::Digest& digest, bool urgent, Done done);
+  // From now on it is urgent.
+  void Hurry(const ShardKey& key);
 
  private:
   struct Reading {
     checkpoint::Digest digest;  // what it must have
+    bool urgent = false;
     Done done;
     std::shared_ptr<SnapshotMemory> memory;  // null: nothing has come
     checkpoint::StreamingDigest so_far;

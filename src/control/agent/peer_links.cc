@@ -31,8 +31,9 @@ absl::StatusOr<std::unique_ptr<PeerLinks>> PeerLinks::Create(asio::io_context& c
   const auto doubt = [self](const ShardKey& key) {
     asio::post(self->agent_, [self, key] { self->handlers_.doubt(key); });
   };
-  links->server_ = std::make_unique<PeerServer>(links->context_, links->server_tls_.get(),
-                                                &links->shelf_, doubt, links->logger_);
+  links->server_ = std::make_unique<PeerServer>(
+      links->context_, links->server_tls_.get(), &links->shelf_,
+      SendBudget(settings.background_bytes_per_second), doubt, links->logger_);
   links->thread_ = std::thread([self] { self->context_.run(); });
   return links;
 }
@@ -68,6 +69,11 @@ void PeerLinks::Probe(const Endpoint& peer, Clock::duration wait, std::function<
 
 void PeerLinks::Hurry(const ShardKey& key) {
   asio::post(context_, [this, key] {
+    if (const auto active = active_.find(key); active != active_.end()) {
+      active->second.urgent = true;
+      active->second.client->Hurry(key);
+      return StartSome();
+    }
     const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const Waiting& waiting) { return waiting.key == key; });
     if (found == waiting_.end() || found->urgent) return;
@@ -87,22 +93,31 @@ void PeerLinks::Enqueue(Waiting waiting) {
   StartSome();
 }
 
+bool PeerLinks::HasPlaceFor(const Waiting& waiting) const {
+  const auto taken = std::count_if(active_.begin(), active_.end(), [&](const auto& active) {
+    return active.second.urgent == waiting.urgent;
+  });
+  return static_cast<size_t>(taken) < most_at_once_;
+}
+
 void PeerLinks::StartSome() {
-  while (active_ < most_at_once_ && !waiting_.empty()) {
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++active_;
+  for (;;) {
+    const auto found =
+        std::find_if(waiting_.begin(), waiting_.end(),
+                     [this](const Waiting& waiting) { return HasPlaceFor(waiting); });
+    if (found == waiting_.end()) return;
+    const Waiting next = std::move(*found);
+    waiting_.erase(found);
     std::shared_ptr<PeerClient>& client = clients_[ToString(next.from)];
     if (client == nullptr) {
       client =
           std::make_shared<PeerClient>(context_, next.from, client_tls_.get(), memory_, logger_);
     }
-    client->Pull(next.key, next.digest, [this, done = next.done](PullEnd end) {
-      asio::post(agent_, [done, end = std::move(end)] { done(end); });
-      asio::post(context_, [this] {
-        --active_;
-        StartSome();
-      });
+    active_[next.key] = {client, next.urgent};
+    client->Pull(next.key, next.digest, next.urgent, [this, next](PullEnd end) {
+      active_.erase(next.key);
+      asio::post(agent_, [done = next.done, end = std::move(end)] { done(end); });
+      asio::post(context_, [this] { StartSome(); });
     });
   }
 }

@@ -35,7 +35,9 @@ class PeerLinks {
   struct Settings {
     std::string job;
     JobKey key;
-    size_t most_at_once = 2;  // shards; the others wait
+    size_t most_at_once = 2;  // shards, and as many urgent ones; the others wait
+    // What it sends of shards that nobody waits for; 0: without limit.
+    uint64_t background_bytes_per_second = 0;
   };
   struct Handlers {
     // A peer has read a shard of this agent's and found that it doesn't have its digest.
@@ -59,13 +61,14 @@ class PeerLinks {
   // What others may read.
   ShardShelf& shelf() { return shelf_; }
 
-  // Urgent ones go before all that wait. Of each shard one at a time.
+  // Urgent ones go before all others and wait for none of them, and no rate limits them. Of each
+  // shard one at a time.
   void Pull(const ShardKey& key, const Endpoint& from, const checkpoint::Digest& digest,
             bool urgent, Done done);
   // Whether the agent there answers, for `wait` of time in which this one runs itself; over a
   // connection of its own, so that nothing else that is under way matters. `done` is called later.
   void Probe(const Endpoint& peer, Clock::duration wait, std::function<void(bool)> done);
-  // One that still waits goes before the others.
+  // As if it had been urgent from the beginning, whether it waits or is under way.
   void Hurry(const ShardKey& key);
 
  private:
@@ -77,10 +80,16 @@ class PeerLinks {
     Done done;
   };
 
+  struct Active {
+    std::shared_ptr<PeerClient> client;
+    bool urgent = false;
+  };
+
   PeerLinks(asio::io_context& agent, const Settings& settings, Handlers handlers, Logger logger);
   // On the links' own thread.
   void Enqueue(Waiting waiting);
   void StartSome();
+  bool HasPlaceFor(const Waiting& waiting) const;
 
   asio::io_context& agent_;
   const size_t most_at_once_;
@@ -95,7 +104,7 @@ class PeerLinks {
   std::unique_ptr<PeerServer> server_;
   std::map<std::string, std::shared_ptr<PeerClient>> clients_;  // by endpoint
   std::deque<Waiting> waiting_;
-  size_t active_ = 0;
+  std::map<ShardKey, Active> active_;
   std::thread thread_;
 };
 

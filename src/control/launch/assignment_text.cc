@@ -36,8 +36,9 @@ absl::Status SetEndpoint(const std::string& value, NodeAssignment* assignment) {
   return absl::OkStatus();
 }
 
-absl::Status SetNumber(const std::string& value, int* number) {
-  if (absl::SimpleAtoi(value, number) && *number >= 0) return absl::OkStatus();
+template <typename Number>
+absl::Status SetNumber(const std::string& value, Number* number) {
+  if (absl::SimpleAtoi(value, number) && *number >= Number{0}) return absl::OkStatus();
   return absl::InvalidArgumentError("no number");
 }
 
@@ -77,6 +78,10 @@ std::map<std::string, Setter> SettersOf(NodeAssignment* to, int* label, int* gra
       {"persist", text(&to->persist.folder)},
       {"persist_every", number(&to->persist.every)},
       {"persist_keep", number(&to->persist.keep)},
+      {"replication_bytes_per_second",
+       [to](const std::string& value) {
+         return SetNumber(value, &to->replication_bytes_per_second);
+       }},
       {"label", number(label)},
       {"grace_ms", number(grace_ms)},
   };
@@ -118,6 +123,8 @@ std::string ToText(const NodeAssignment& assignment) {
   AddLine(&text, "persist", assignment.persist.folder);
   AddLine(&text, "persist_every", absl::StrCat(assignment.persist.every));
   AddLine(&text, "persist_keep", absl::StrCat(assignment.persist.keep));
+  AddLine(&text, "replication_bytes_per_second",
+          absl::StrCat(assignment.replication_bytes_per_second));
   AddLine(&text, "label", assignment.label ? "1" : "0");
   const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(assignment.grace);
   AddLine(&text, "grace_ms", absl::StrCat(grace.count()));

@@ -195,6 +195,7 @@ absl::Status NodeJob::StartAgent() {
   options.supervised = true;
   options.awaits_successors = true;  // the launcher starts them
   options.persist = assignment_.persist;
+  options.replication_bytes_per_second = assignment_.replication_bytes_per_second;
   options.logger = logger_;
   PHX_ASSIGN_OR_RETURN(agent_, Agent::Start(std::move(options), this));
   return absl::OkStatus();

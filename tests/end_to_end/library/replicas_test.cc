@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -25,6 +26,12 @@ std::vector<std::string> Train(const std::string& nodes, int spares,
   command.insert(command.end(), more.begin(), more.end());
   command.insert(command.end(), {"--", "train", "--epochs", "40"});
   return command;
+}
+
+// What follows the first of these texts; -1 if there is none.
+double NumberAfter(const std::string& output, const std::string& text) {
+  const size_t at = output.find(text);
+  return at == std::string::npos ? -1 : std::atof(output.c_str() + at + text.size());
 }
 
 std::map<std::string, std::string> EnvironmentOf(pid_t pid) {
@@ -192,6 +199,35 @@ TEST(Replicas, OnOneMachineThereIsOneCopyWhichIsSaidToWhoAskedForMore) {
                    options);
   EXPECT_EQ(nodes.AwaitExitCode(), 0);
   EXPECT_THAT(nodes.error(), HasSubstr("there can be 2 copies, not 3"));
+}
+
+// A copy of a rank's 38 KB takes 19 s in the background.
+TEST(Replicas, TheBackgroundIsLimitedAndARestoreIsNot) {
+  const std::string nodes = "localhost:1,localhost:1,localhost:1,localhost:1";
+  constexpr double kBytesPerSecond = 2048;
+  const auto began = std::chrono::steady_clock::now();
+  Subprocess run(Train(nodes, 1,
+                       {"--replication-rate", "2K", "--events", "/dev/stdout", "--fault",
+                        "kill rank=2 at=point:committed"}));
+  ASSERT_EQ(run.AwaitExitCode(), 0) << run.error();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  ExpectUndisturbedWeights(run, nodes);
+  const double shard = NumberAfter(run.output(), "\"bytes\":") / 4;
+  EXPECT_GT(shard, 30000) << run.output();
+  // Rank 2 goes to a node that hasn't got its state.
+  EXPECT_LT(NumberAfter(run.output(), "\"restored_us\":"), 1e6 * shard / kBytesPerSecond / 2)
+      << run.output();
+  // The first copies go at once, also after a loss.
+  EXPECT_LE(Count(run.output(), "\"committed\""), 2 + took.count() * kBytesPerSecond / shard)
+      << run.output();
+}
+
+TEST(Replicas, ARateIsANumberOfBytes) {
+  for (const char* rate : {"-1", "fast", "1X", ""}) {
+    Subprocess run({PHALANX_COMMAND, "run", "-n", "2", "--replication-rate", rate, "--", "train"});
+    EXPECT_EQ(run.AwaitExitCode(), 2) << rate;
+    EXPECT_THAT(run.error(), HasSubstr("--replication-rate"));
+  }
 }
 
 TEST(Replicas, WrongNumbersAreUsageErrors) {

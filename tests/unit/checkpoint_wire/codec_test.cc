@@ -45,10 +45,11 @@ std::vector<Message> Samples() {
           PeerAddress{9, "::1", 4711},
           Copy{kName, 2, 9, kDigest},
           CopyEnded{kName, 2, 9, LoadResult::kCorrupt, 4096},
-          ReadPart{kName, 2, uint64_t{1} << 40, kMostPartBytes},
+          ReadPart{kName, 2, uint64_t{1} << 40, kMostPartBytes, true},
           CheckShard{kName, 2},
           ShardPart{kName, 2, 4096, 4099, 0xdeadbeef, std::string("\0\x01\xff", 3)},
-          NoShard{kName, 2}};
+          NoShard{kName, 2},
+          PartsLater{}};
 }
 
 TEST(CheckpointWireTest, EveryKindSurvives) {

@@ -17,6 +17,7 @@
 #include "checkpoint_digest/digest.h"
 #include "control_process/fd.h"
 #include "control_process/listen.h"
+#include "send_budget.h"
 
 namespace phalanx::control {
 namespace {
@@ -46,9 +47,15 @@ std::shared_ptr<const SnapshotMemory> Memory(const std::string& bytes) {
 
 class PeerLinksTest : public testing::Test {
  protected:
-  std::unique_ptr<PeerLinks> Start(const std::string& secret = "a secret of sixteen bytes") {
+  static constexpr char kSecret[] = "a secret of sixteen bytes";
+
+  std::unique_ptr<PeerLinks> Start(const std::string& secret = kSecret, uint64_t rate = 0) {
     absl::StatusOr<std::unique_ptr<PeerLinks>> links =
-        PeerLinks::Create(agent_, {.job = "job", .key = *DeriveKey(secret), .most_at_once = 1},
+        PeerLinks::Create(agent_,
+                          {.job = "job",
+                           .key = *DeriveKey(secret),
+                           .most_at_once = 1,
+                           .background_bytes_per_second = rate},
                           {.doubt = [this](const ShardKey& key) { doubted_.push_back(key); }},
                           Logger([this](LogSeverity, const std::string& line) { Log(line); }));
     EXPECT_TRUE(links.ok()) << links.status();
@@ -174,7 +181,7 @@ TEST_F(PeerLinksTest, APeerThatComesBackIsReachedAgain) {
 }
 
 // The first one hangs in the handshake until the listener is closed.
-TEST_F(PeerLinksTest, UrgentOnesGoFirst) {
+TEST_F(PeerLinksTest, UrgentOnesGoFirstAndWaitForNoOthers) {
   const auto source = Start();
   const auto reader = Start();
   const Endpoint at = *source->Listen("127.0.0.1");
@@ -193,9 +200,65 @@ TEST_F(PeerLinksTest, UrgentOnesGoFirst) {
   pull(4, at, false);
   pull(5, at, true);
   reader->Hurry({{120, 3}, 4});
+  AwaitUntil([&] { return order.size() == 3; });
+  EXPECT_THAT(order, ElementsAre(3, 5, 4));
   silent.reset();
   AwaitUntil([&] { return order.size() == 6; });
-  EXPECT_THAT(order, ElementsAre(0, 3, 5, 4, 1, 2));
+  EXPECT_THAT(order, ElementsAre(3, 5, 4, 0, 1, 2));
+}
+
+TEST_F(PeerLinksTest, TheBackgroundIsNoFasterThanItsRate) {
+  constexpr uint64_t kRate = 8 * kPart;
+  const auto source = Start(kSecret, kRate);
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  const std::string bytes = Bytes(4 * kPart + 7);
+  source->shelf().Put(kKey, Memory(bytes));
+  const auto began = std::chrono::steady_clock::now();
+  const PullEnd end = Pull(*reader, at, DigestOf(bytes));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  ASSERT_EQ(end.result, LoadResult::kLoaded);
+  EXPECT_EQ(std::memcmp(end.memory->data(), bytes.data(), bytes.size()), 0);
+  // The last part may go once the others are paid for.
+  const std::chrono::duration<double> catch_up = SendBudget::kCatchUp;
+  EXPECT_GE(took.count(), 4.0 * kPart / kRate - catch_up.count());
+}
+
+// Its parts would take a day, and one alone longer than silence is borne.
+TEST_F(PeerLinksTest, WhatARankWaitsForIsNotLimited) {
+  const auto source = Start(kSecret, /*rate=*/100);
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  const std::string bytes = Bytes(9 * kPart + 7);
+  std::vector<int> order;
+  const auto pull = [&](int rank, bool urgent) {
+    const ShardKey key{{120, 3}, rank};
+    source->shelf().Put(key, Memory(bytes));
+    reader->Pull(key, at, DigestOf(bytes), urgent, [&order, &bytes, rank](const PullEnd& end) {
+      EXPECT_EQ(end.result, LoadResult::kLoaded) << rank;
+      if (end.memory != nullptr) {
+        EXPECT_EQ(std::memcmp(end.memory->data(), bytes.data(), bytes.size()), 0) << rank;
+      }
+      order.push_back(rank);
+    });
+  };
+  pull(0, false);
+  pull(1, true);
+  AwaitUntil([&] { return order.size() == 1; });
+  // Its first part went when it was asked for, and the next ones wait.
+  reader->Hurry({{120, 3}, 0});
+  AwaitUntil([&] { return order.size() == 2; });
+  EXPECT_THAT(order, ElementsAre(1, 0));
+}
+
+TEST_F(PeerLinksTest, WhoeverHoldsPartsBackIsNotTakenForGone) {
+  // Each part takes longer than the five seconds after which a silent peer is given up.
+  const auto source = Start(kSecret, /*rate=*/kPart / 6);
+  const auto reader = Start();
+  const Endpoint at = *source->Listen("127.0.0.1");
+  const std::string bytes = Bytes(kPart + 1);
+  source->shelf().Put(kKey, Memory(bytes));
+  EXPECT_EQ(Pull(*reader, at, DigestOf(bytes)).result, LoadResult::kLoaded);
 }
 
 TEST_F(PeerLinksTest, TheEndWaitsForNothing) {

@@ -67,6 +67,7 @@ NodeAssignment Sample() {
   assignment.program = {"sh", "-c", "echo 'a b'\n\"$X\" \\ \xff", ""};
   assignment.variables = {{"X", "1=2\nend\n"}, {"EMPTY", ""}};
   assignment.folder = "/tmp/a b";
+  assignment.replication_bytes_per_second = uint64_t{5} << 32;
   assignment.label = false;
   assignment.grace = std::chrono::milliseconds(1234);
   return assignment;
@@ -87,6 +88,7 @@ TEST(AssignmentText, ComesBackAsItWas) {
   EXPECT_EQ(got->program, sample.program);
   EXPECT_EQ(got->variables, sample.variables);
   EXPECT_EQ(got->folder, sample.folder);
+  EXPECT_EQ(got->replication_bytes_per_second, sample.replication_bytes_per_second);
   EXPECT_FALSE(got->label);
   EXPECT_EQ(got->grace, sample.grace);
 }

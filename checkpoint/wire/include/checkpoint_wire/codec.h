@@ -141,6 +141,7 @@ struct ReadPart {
   int rank = 0;
   uint64_t offset = 0;
   uint32_t bytes = 0;
+  bool urgent = false;  // a rank waits for it
 };
 // The answer: as much as the shard has there.
 struct ShardPart {
@@ -161,12 +162,14 @@ struct CheckShard {
   VersionName name;
   int rank = 0;
 };
+// Parts that were asked for and aren't urgent come later; said now and then meanwhile.
+struct PartsLater {};
 
 using Message =
     std::variant<Ask, Orders, Fetch, Restored, Inventory, Stored, CopyIsBad, Wants, FetchEnded,
                  OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load,
                  DescribeState, AskTier, Tier, Persist, ShardWritten, PersistFailed, PeerAddress,
-                 Copy, CopyEnded, ReadPart, CheckShard, ShardPart, NoShard>;
+                 Copy, CopyEnded, ReadPart, CheckShard, ShardPart, NoShard, PartsLater>;
 
 // Bounds that the decoder holds.
 inline constexpr int kMaxRank = 65535;

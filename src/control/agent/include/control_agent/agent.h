@@ -75,6 +75,9 @@ struct AgentOptions {
 
   // Where this node's agent keeps checkpoints in files; the job's name must be a folder's then.
   PersistSettings persist;
+  // At most so much of checkpoints is sent to other agents while no rank waits for it; 0: without
+  // limit.
+  uint64_t replication_bytes_per_second = 0;
 
   int spares = 0;    // processes that the owner starts to wait for a rank to be lost
   int restarts = 0;  // how many more it would start, where others were lost: OnStartSpare()

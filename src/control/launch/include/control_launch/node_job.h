@@ -41,6 +41,7 @@ struct NodeAssignment {
   std::map<std::string, std::string> variables;  // added to our environment
   std::string folder;                            // where workers start; empty: where we are
   PersistSettings persist;
+  uint64_t replication_bytes_per_second = 0;  // see AgentOptions
   bool label = true;
   Clock::duration grace = std::chrono::seconds(5);
 };
