@@ -115,6 +115,7 @@ void CoordinatorCore::LoseAgent(AgentId agent, const std::string& line, const st
   const bool matters = !gone.empty() && phase_ != Phase::kEnding;
   Log(matters ? LogSeverity::kWarning : LogSeverity::kInfo, line);
   lost_nodes_.insert(agents_.at(agent).node);
+  late_nodes_.erase(agents_.at(agent).node);
   agents_.erase(agent);
   agents_heard_.Forget(agent.value);
   inquiries_.End(agent.value);
@@ -163,6 +164,7 @@ void CoordinatorCore::BeginView() {
   next_communicator_ = 1;
   all_finished_ = false;
   agent_of_node_.clear();
+  late_nodes_.clear();
   view_ = message::View{epoch_, settings_.job_token, {}, {}, job_settings_, {}};
   view_.members.resize(static_cast<size_t>(world_size_));
   for (auto& [incarnation, record] : members_) {

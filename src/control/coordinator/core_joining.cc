@@ -106,8 +106,10 @@ void CoordinatorCore::OnHello(AgentId agent, const message::AgentHello& hello) {
   }
   agents_.emplace(agent, record);
   agents_heard_.Watch(agent.value, now_);
-  Send(agent, message::AgentWelcome{record.node});
-  Admit(agent, hello, record.node);
+  if (!IsLate(record.node)) return Admit(agent, hello);
+  late_nodes_.insert(record.node);
+  unadmitted_.emplace_back(agent, hello);
+  WriteFirst(Afterwards::kAdmitLate);
 }
 
 const CoordinatorCore::MemberRecord* CoordinatorCore::HolderOf(int rank) const {

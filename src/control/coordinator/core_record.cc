@@ -18,6 +18,7 @@ JobRecord CoordinatorCore::CurrentRecord() const {
   // What it doesn't live to write isn't written.
   JobRecord record{view_, suffers_ ? checkpoints_.durable() : checkpoints_.record(), all_finished_};
   record.view.performed_faults.assign(performed_faults_.begin(), performed_faults_.end());
+  record.late_nodes = late_nodes_;
   record.evicted_nodes = evicted_nodes_;
   return record;
 }
@@ -47,6 +48,8 @@ void CoordinatorCore::Perform(Afterwards afterwards) {
     }
     case Afterwards::kTellEvicted:
       return TellEvicted();
+    case Afterwards::kAdmitLate:
+      return AdmitLate();
     case Afterwards::kOrderFaults:
       return OrderFaults();
     case Afterwards::kSuffer:
@@ -80,6 +83,8 @@ void CoordinatorCore::Resume(const JobRecord& record) {
   for (size_t node = 0; node < view_.node_cores.size(); ++node) {
     if (view_.node_cores[node] > 0) awaited_nodes_.insert(static_cast<int>(node));
   }
+  late_nodes_ = record.late_nodes;
+  awaited_nodes_.insert(late_nodes_.begin(), late_nodes_.end());
   evicted_nodes_ = record.evicted_nodes;
   for (const int node : evicted_nodes_) {
     awaited_nodes_.erase(node);
@@ -90,8 +95,25 @@ void CoordinatorCore::Resume(const JobRecord& record) {
       absl::StrCat("the coordinator is back, with the record of epoch ", epoch_.value));
 }
 
+// Neither the view in the record nor the record itself knows of it, so a coordinator that takes
+// over wouldn't wait for it to come back.
+bool CoordinatorCore::IsLate(int node) const {
+  if (phase_ != Phase::kRunning && phase_ != Phase::kRecovering) return false;
+  const auto index = static_cast<size_t>(node);
+  const bool is_in_view = index < view_.node_cores.size() && view_.node_cores[index] > 0;
+  return !is_in_view && late_nodes_.count(node) == 0;
+}
+
+void CoordinatorCore::AdmitLate() {
+  for (const auto& [agent, hello] : std::exchange(unadmitted_, {})) {
+    if (agents_.count(agent) > 0) Admit(agent, hello);
+  }
+}
+
 // The agent of a node has come, or come back.
-void CoordinatorCore::Admit(AgentId agent, const message::AgentHello& hello, int node) {
+void CoordinatorCore::Admit(AgentId agent, const message::AgentHello& hello) {
+  const int node = agents_.at(agent).node;
+  Send(agent, message::AgentWelcome{node});
   if (hello.returns) {
     for (auto& [incarnation, record] : members_) {
       if (record.member.node == node && record.agent == AgentId{}) record.agent = agent;

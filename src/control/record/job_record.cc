@@ -25,9 +25,11 @@ std::string Encode(const JobRecord& record) {
   const auto versions = builder.CreateVector(kept);
   const auto evicted = builder.CreateVector(
       std::vector<int>(record.evicted_nodes.begin(), record.evicted_nodes.end()));
+  const auto late =
+      builder.CreateVector(std::vector<int>(record.late_nodes.begin(), record.late_nodes.end()));
   return FinishRecord(builder, record_wire::CreateJobRecord(
                                    builder, view, record.finished, record.checkpoints.term.epoch,
-                                   record.checkpoints.term.claim, versions, evicted));
+                                   record.checkpoints.term.claim, versions, evicted, late));
 }
 
 absl::StatusOr<JobRecord> DecodeJobRecord(absl::string_view bytes) {
@@ -44,6 +46,9 @@ absl::StatusOr<JobRecord> DecodeJobRecord(absl::string_view bytes) {
   record.checkpoints.term = {from->term_epoch(), from->term_claim()};
   if (from->evicted_nodes() != nullptr) {
     record.evicted_nodes.insert(from->evicted_nodes()->begin(), from->evicted_nodes()->end());
+  }
+  if (from->late_nodes() != nullptr) {
+    record.late_nodes.insert(from->late_nodes()->begin(), from->late_nodes()->end());
   }
   for (const record_wire::KeptVersion* kept : *from->kept()) {
     checkpoint::RecordedVersion version{{kept->version(), kept->epoch()}, {}};

@@ -163,6 +163,36 @@ TEST_F(CoreRecordTest, ANodeThatDoesntComeBackIsLost) {
   EXPECT_THAT(Closed(), ElementsAre(8));
 }
 
+// A node that comes with spares when the view has begun.
+TEST_F(CoreRecordTest, ALateNodeIsAdmittedOnceItIsInTheRecord) {
+  RunWithSpares({});
+  writes_at_once_ = false;
+  ComeBack(3, 2, /*spares=*/1);
+  ASSERT_NE(Written(), nullptr);
+  EXPECT_EQ(Written()->record.late_nodes, std::set<int>{2});
+  EXPECT_THAT(Sent<message::AgentWelcome>(), IsEmpty());
+  Step(RecordWritten{});
+  ASSERT_EQ(Sent<message::AgentWelcome>().size(), 1u);
+  EXPECT_EQ(Sent<message::AgentWelcome>()[0].first, 3u);
+}
+
+TEST_F(CoreRecordTest, ALateNodeIsWaitedForWithItsSpares) {
+  RunWithSpares({});
+  ComeBack(3, 2, /*spares=*/1);
+  Replace();
+  ComeBack(7, 0);
+  ComeBack(8, 1);
+  for (const int rank : {1, 3}) Say(7, Back(rank));
+  Say(8, Back(2));
+  Say(8, message::MemberLost{Incarnation{4}, "was killed", false});
+  EXPECT_THAT(Logged(), Not(HasSubstr("the job can't go on")));
+  ComeBack(9, 2, /*spares=*/1);
+  Say(9, Spare(kSpare));
+  EXPECT_EQ(IncarnationsOf(ViewSentTo({7, 8, 9})), (std::vector<uint64_t>{1, 2, 3, kSpare}));
+  // From the next view on it is in the view.
+  EXPECT_THAT(record_->late_nodes, IsEmpty());
+}
+
 TEST_F(CoreRecordTest, AViewThatWasWrittenAndNotAnnouncedTakesItsEpochWithIt) {
   RunWithSpares({2});
   Lose(2, 2);

@@ -31,6 +31,7 @@ JobRecord SampleRecord(uint64_t epoch) {
   record.checkpoints.term = {epoch, 3};
   record.checkpoints.kept = {{{120, epoch}, {{1, 2}, {3, 4}}}, {{119, 1}, {{5, 6}, {7, 8}}}};
   record.finished = true;
+  record.late_nodes = {2};
   record.evicted_nodes = {1, 3};
   return record;
 }

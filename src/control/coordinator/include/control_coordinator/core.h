@@ -160,6 +160,7 @@ class CoordinatorCore {
     kSuffer,
     kOrderFaults,
     kTellEvicted,
+    kAdmitLate,
   };
   // Somebody who asked how the job is.
   struct Question {
@@ -269,7 +270,9 @@ class CoordinatorCore {
   void PassOn(JobCheckpoints::Outputs outputs);
   void BeginCheckpoints();
   void Resume(const JobRecord& record);
-  void Admit(AgentId agent, const message::AgentHello& hello, int node);
+  void Admit(AgentId agent, const message::AgentHello& hello);
+  void AdmitLate();
+  bool IsLate(int node) const;
   absl::Status CheckPhase(const message::AgentHello& hello) const;
   bool GiveUpAwaitedNodes();
   void CheckAgentsReturned();
@@ -326,6 +329,8 @@ class CoordinatorCore {
   membership::Suspicion agents_heard_{membership::SuspicionSettings{}};
   membership::Inquiries inquiries_;                    // about those that aren't
   std::map<AgentId, Clock::time_point> named_agents_;  // of whose silence the log has spoken: when
+  std::set<int> late_nodes_;  // that came after the view had begun, to wait with their spares
+  std::vector<std::pair<AgentId, message::AgentHello>> unadmitted_;  // of them
   std::set<int> evicted_nodes_;
   std::map<AgentId, absl::Status> evicted_agents_;       // their connections: why
   std::vector<std::pair<AgentId, int>> evicted_untold_;  // and their nodes

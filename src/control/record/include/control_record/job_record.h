@@ -18,6 +18,7 @@ struct JobRecord {
   message::View view;
   checkpoint::RecordView checkpoints;
   bool finished = false;        // all ranks of the view have
+  std::set<int> late_nodes;     // that have come since the view began, with spares
   std::set<int> evicted_nodes;  // that were silent; whatever comes from them is refused
 
   bool operator==(const JobRecord&) const = default;
