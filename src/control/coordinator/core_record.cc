@@ -1,5 +1,6 @@
 // The core's part for the job's record: what is written before it is said, and how a coordinator
 // goes on from what it finds there.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -21,6 +22,12 @@ JobRecord CoordinatorCore::CurrentRecord() const {
   record.late_nodes = late_nodes_;
   record.evicted_nodes = evicted_nodes_;
   return record;
+}
+
+// Once for however much of a kind one input brings: what is done then goes by what holds then.
+void CoordinatorCore::WriteFirst(Afterwards afterwards) {
+  if (std::find(afterwards_.begin(), afterwards_.end(), afterwards) != afterwards_.end()) return;
+  afterwards_.push_back(afterwards);
 }
 
 void CoordinatorCore::Handle(const RecordWritten& /*written*/) {
@@ -145,8 +152,8 @@ bool CoordinatorCore::GiveUpAwaitedNodes() {
   return !awaited.empty();
 }
 
-// One whose node is evicted doesn't come; its place is given away as soon as there are spares
-// again.
+// One whose node is evicted doesn't come: its place is given away as soon as there are spares
+// again, or all are there who could bring any.
 void CoordinatorCore::CheckAgentsReturned() {
   if (!resumed_at_.has_value()) return;
   const bool time_is_up = now_ >= *resumed_at_ + kAgentsReturn;
@@ -155,7 +162,8 @@ void CoordinatorCore::CheckAgentsReturned() {
     const bool is_there = record.agent != AgentId{};
     if (!is_there && evicted_nodes_.count(record.member.node) > 0) evicted.insert(incarnation);
   }
-  const bool replaces = phase_ == Phase::kRecovering && SparesWithout(evicted) >= 0;
+  const bool replaces =
+      phase_ == Phase::kRecovering && (awaited_nodes_.empty() || SparesWithout(evicted) >= 0);
   const bool gives_up = time_is_up && GiveUpAwaitedNodes();
   std::vector<std::pair<uint64_t, absl::Status>> gone;
   for (auto& [incarnation, record] : members_) {

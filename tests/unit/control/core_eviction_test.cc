@@ -35,12 +35,13 @@ class CoreEvictionTest : public CoreRecoveryFixture {
     }
     for (size_t i = 0; i < spares_at.size(); ++i) Say(spares_at[i], Spare(kSpare + i));
   }
-  void HelloOf(uint64_t agent, bool returns) {
+  void HelloOf(uint64_t agent, bool returns, int spares = 0) {
     message::AgentHello hello;
     hello.job = "job";
     hello.node = static_cast<int>(agent % 10) - 1;
     hello.node_name = "host" + std::to_string(agent % 10);
     hello.returns = returns;
+    hello.spares = spares;
     hello.machine = "one";
     hello.peers = {"127.0.0.1", static_cast<uint16_t>(1000 + agent)};
     Say(agent, hello);
@@ -170,14 +171,24 @@ TEST_F(CoreEvictionTest, ACoordinatorThatComesLaterGivesItsPlacesAwayOnceThereAr
   for (const uint64_t incarnation : {1U, 3U}) Say(11, Back(incarnation));
   Step(Tick{});
   EXPECT_THAT(Sent<message::View>(), IsEmpty());
-  HelloOf(13, true);
+  HelloOf(13, true, /*spares=*/2);
   Say(13, Spare(kSpare));
   Step(Tick{});
   EXPECT_THAT(Sent<message::View>(), IsEmpty());
   Say(13, Spare(kSpare + 1));
-  Step(Tick{});
   EXPECT_EQ(IncarnationsOf(ViewSentTo({11, 13})),
             (std::vector<uint64_t>{1, kSpare, 3, kSpare + 1}));
+}
+
+TEST_F(CoreEvictionTest, ACoordinatorThatComesLaterEndsTheJobAtOnceIfNobodyHasSpares) {
+  Start({1, 3});
+  EvictTheSecond();
+  core_.emplace(SettingsOf(record_), now_);
+  HelloOf(11, true);
+  HelloOf(13, true);
+  Step(Tick{});
+  EXPECT_THAT(Logged(), HasSubstr("no spare is left"));
+  EXPECT_FALSE(RevokedForAll({11, 13}).goes_on);
 }
 
 TEST_F(CoreEvictionTest, AnAnswerToAnybodyClearsIt) {

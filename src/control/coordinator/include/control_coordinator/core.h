@@ -278,7 +278,7 @@ class CoordinatorCore {
   void CheckAgentsReturned();
   void GoOnIfAllReturned();
   JobRecord CurrentRecord() const;
-  void WriteFirst(Afterwards afterwards) { afterwards_.push_back(afterwards); }
+  void WriteFirst(Afterwards afterwards);
   void Perform(Afterwards afterwards);
   void RepeatCopies();
   bool SuffersAt(faults::Point point);
