@@ -7,7 +7,7 @@
 
 namespace phalanx::control::simulation {
 
-Agent::Agent(Timeline* time, Wires* wires, AgentPlan plan)
+Agent::Agent(NodeTime* time, Wires* wires, AgentPlan plan)
     : time_(time),
       wires_(wires),
       plan_(std::move(plan)),
@@ -23,6 +23,7 @@ void Agent::Start() {
     if (!alive_) return;
     hello_ = Hello();
     wires_->Connect(plan_.node);
+    if (plan_.is_watched) SayThatItIsThere();
     for (const int rank : plan_.ranks) StartProcess(rank, false);
     for (int i = 0; i < plan_.spares; ++i) StartProcess(-1, true);
   });
@@ -36,6 +37,7 @@ message::AgentHello Agent::Hello() const {
   hello.machine = "one";
   hello.spares = spares_to_come_;
   hello.restarts = restarts_left_;
+  if (plan_.is_watched) hello.peers = {"peers", 1};
   hello.returns = returns_;
   for (const auto& [incarnation, process] : processes_) {
     if (process.join.has_value() && process.join->spare && IsAwaited(process)) ++hello.spares;
@@ -124,6 +126,8 @@ void Agent::Receive(const Message& message) {
     OnEvict(*evict);
   } else if (const auto* start = std::get_if<message::StartSpare>(&message)) {
     OnStartSpare(*start);
+  } else if (const auto* ask = std::get_if<message::AskWitness>(&message)) {
+    OnAskWitness(*ask);
   }
 }
 
@@ -170,7 +174,12 @@ void Agent::OnRevoked(const message::Revoked& revoked) {
 }
 
 void Agent::OnRefused(const message::Refused& refused) {
-  if (refused.incarnation == Incarnation{0}) return OnRevoked({epoch_, refused.status, false});
+  if (refused.incarnation == Incarnation{0}) {
+    if (refused.evicted) {
+      for (auto& [incarnation, process] : processes_) Exit(incarnation);
+    }
+    return OnRevoked({epoch_, refused.status, false});
+  }
   const auto found = processes_.find(refused.incarnation.value);
   if (found == processes_.end() || found->second.state != State::kJoining) return;
   found->second.state = State::kNone;
@@ -185,6 +194,22 @@ void Agent::OnEvict(const message::Evict& evict) {
   if (plan_.evicts_early) ReportLost(found->second, "was killed");
   const uint64_t incarnation = evict.incarnation.value;
   time_->After(time_->Up(5'000), [this, incarnation] { Exit(incarnation); });
+}
+
+void Agent::OnAskWitness(const message::AskWitness& ask) {
+  const uint64_t connection = connection_;
+  wires_->Probe(plan_.node, ask.suspect, std::chrono::milliseconds(ask.wait_ms),
+                [this, connection, suspect = ask.suspect, round = ask.round](bool answered) {
+                  if (!alive_ || connection_ != connection) return;
+                  Send(message::WitnessSays{suspect, round, answered});
+                });
+}
+
+void Agent::SayThatItIsThere() {
+  constexpr Clock::duration kInterval = std::chrono::milliseconds(100);
+  if (!alive_ || phase_ == Phase::kOver) return;
+  if (connection_ != 0) Send(message::Heartbeat{});
+  time_->After(kInterval, [this] { SayThatItIsThere(); });
 }
 
 void Agent::OnStartSpare(const message::StartSpare& start) {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "control_protocol/message.h"
-#include "timeline.h"
+#include "node_time.h"
 
 namespace phalanx::control::simulation {
 
@@ -27,6 +27,9 @@ class Wires {
   // Once its job is over and its processes have ended.
   virtual void HangUp(uint64_t connection) = 0;
   virtual uint64_t NewIncarnation() = 0;
+  // Whether the agent of `suspect` answers within that time.
+  virtual void Probe(int asker, int suspect, Clock::duration wait,
+                     std::function<void(bool answered)> heard) = 0;
   virtual void Violate(const std::string& what) = 0;
 };
 
@@ -37,6 +40,7 @@ struct AgentPlan {
   int spares = 0;
   int restarts = 0;
   Clock::duration starts_after{};
+  bool is_watched = false;    // says that it is there, and can be asked
   bool evicts_early = false;  // broken: says that the evicted has ended before it has
 };
 
@@ -66,7 +70,7 @@ class Agent {
     Clock::time_point to_agent, to_process;  // when the last message arrives
   };
 
-  Agent(Timeline* time, Wires* wires, AgentPlan plan);
+  Agent(NodeTime* time, Wires* wires, AgentPlan plan);
 
   void Start();
   // Of a connection to the coordinator.
@@ -116,12 +120,14 @@ class Agent {
   void OnRevoked(const message::Revoked& revoked);
   void OnRefused(const message::Refused& refused);
   void OnEvict(const message::Evict& evict);
+  void OnAskWitness(const message::AskWitness& ask);
+  void SayThatItIsThere();
   void OnStartSpare(const message::StartSpare& start);
   void RevokeView(const absl::Status& reason);
   void EndJob(const absl::Status& status);
   std::string Name(const Process& process) const;
 
-  Timeline* const time_;
+  NodeTime* const time_;
   Wires* const wires_;
   const AgentPlan plan_;
   bool alive_ = true;

@@ -33,7 +33,7 @@ std::vector<std::pair<Agent*, uint64_t>> World::Processes(bool spares) const {
 
 // Whether a loss now may end the job, whatever spares there are.
 void World::LoseBeforeRun() {
-  disturbed_ = time_.now();
+  disturbed_ = std::max(disturbed_, time_.now());
   if (!disk_.has_value()) lost_before_view_ = true;
   if (!disk_.has_value() || disk_->view.epoch != Epoch{1}) return;
   for (const message::Member& member : disk_->view.members) {
@@ -41,18 +41,27 @@ void World::LoseBeforeRun() {
   }
 }
 
+Agent* World::AnyAgent(bool frozen_too) {
+  std::vector<Agent*> living;
+  for (const auto& agent : agents_) {
+    const bool is_frozen = times_[static_cast<size_t>(agent->node())]->frozen();
+    if (agent->alive() && agent->phase() != Agent::Phase::kOver && (frozen_too || !is_frozen)) {
+      living.push_back(agent.get());
+    }
+  }
+  if (living.empty()) return nullptr;
+  return living[static_cast<size_t>(time_.Between(0, static_cast<int64_t>(living.size()) - 1))];
+}
+
 void World::Perform(const Fault& fault) {
   if (over_.has_value() || IsOver()) return;
   if (fault.kind == FaultKind::kCrash) return Crash();
-  if (fault.kind == FaultKind::kKillAgent || fault.kind == FaultKind::kCut) {
-    std::vector<Agent*> living;
-    for (const auto& agent : agents_) {
-      if (agent->alive() && agent->phase() != Agent::Phase::kOver) living.push_back(agent.get());
-    }
-    if (living.empty()) return;
-    Agent& agent =
-        *living[static_cast<size_t>(time_.Between(0, static_cast<int64_t>(living.size()) - 1))];
-    return fault.kind == FaultKind::kCut ? Cut(agent) : KillAgent(agent);
+  if (fault.kind == FaultKind::kKillAgent || fault.kind == FaultKind::kCut ||
+      fault.kind == FaultKind::kFreeze) {
+    Agent* const agent = AnyAgent(fault.kind != FaultKind::kFreeze);
+    if (agent == nullptr) return;
+    if (fault.kind == FaultKind::kFreeze) return Freeze(*agent);
+    return fault.kind == FaultKind::kCut ? Cut(*agent) : KillAgent(*agent);
   }
   const bool spare =
       fault.kind == FaultKind::kKillSpare || (fault.kind == FaultKind::kStop && time_.OneIn(4));
@@ -99,6 +108,16 @@ void World::KillAgent(Agent& agent) {
   const uint64_t id = agent.connection();
   agent.Die();
   if (id != 0) CloseAtCoordinator(id, time_.now() + time_.Up(10'000));
+}
+
+// All of its processes stop, and go on later as if nothing had been.
+void World::Freeze(const Agent& agent) {
+  const Clock::duration duration = time_.Up(time_.OneIn(2) ? 1'500'000 : 10'000'000);
+  Trace(absl::StrCat("FAULT node ", agent.node(), " is frozen for ", duration / Microseconds(1),
+                     " us"));
+  ++tally_->frozen;
+  disturbed_ = std::max(disturbed_, time_.now() + duration);
+  times_[static_cast<size_t>(agent.node())]->Freeze(duration);
 }
 
 // A connection breaks between two that live: the coordinator gives the node up.

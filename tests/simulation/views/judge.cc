@@ -48,10 +48,20 @@ void World::CheckView(const message::View& view) {
       disk_->view.epoch != view.epoch) {
     Violate(absl::StrCat("epoch ", view.epoch.value, " is heard before it is durable"));
   }
+  CheckPlaces(view);
+  if (view.epoch != Epoch{1}) ++tally_->views;
+  Occur(Moment::kAnnounced);
+}
+
+// Nobody's place is given away who lives and can be heard.
+void World::CheckPlaces(const message::View& view) {
+  for (const message::Member& member : view.members) {
+    if (IsEvicted(member.node)) Violate(absl::StrCat("a member on the evicted node ", member.node));
+  }
   for (const auto& agent : agents_) {
     const uint64_t id = agent->connection();
     // What a node had that was lost with its connection was told so, and joins as nobody.
-    if (cut_[static_cast<size_t>(agent->node())]) continue;
+    if (cut_[static_cast<size_t>(agent->node())] || IsEvicted(agent->node())) continue;
     if (id == 0 || !connections_.at(id).at_coordinator || connections_.at(id).boot != boot_ ||
         !connections_.at(id).admitted) {
       continue;
@@ -60,14 +70,31 @@ void World::CheckView(const message::View& view) {
       const bool has_place = process.alive && Agent::IsAwaited(process) && process.rank >= 0 &&
                              process.view != Epoch{};
       const bool was_member = has_place || (process.alive && process.evicted);
-      if (was_member && incarnations[static_cast<size_t>(process.rank)] != incarnation) {
+      if (was_member &&
+          view.members[static_cast<size_t>(process.rank)].incarnation.value != incarnation) {
         Violate(
             absl::StrCat("rank ", process.rank, " is given away while ", incarnation, " lives"));
       }
     }
   }
-  if (view.epoch != Epoch{1}) ++tally_->views;
-  Occur(Moment::kAnnounced);
+}
+
+// Only one that nobody could hear.
+void World::CheckEvicted(int node) {
+  constexpr Clock::duration kHeardSoon = std::chrono::milliseconds(500);
+  ++tally_->nodes_evicted;
+  const auto index = static_cast<size_t>(node);
+  if (!disk_.has_value() || disk_->evicted_nodes.count(node) == 0) {
+    Violate(absl::StrCat("the eviction of node ", node, " is heard before it is durable"));
+  }
+  const NodeTime& time = *times_[index];
+  // Each coordinator that comes says it again.
+  const bool was_evicted_before = time_.now() == booted_;
+  const bool was_silent =
+      time.thaws_at() > Clock::time_point{} && time_.now() < time.thaws_at() + kHeardSoon;
+  if (agents_[index]->alive() && !cut_[index] && !was_silent && !was_evicted_before) {
+    Violate(absl::StrCat("node ", node, " is evicted although it can be heard"));
+  }
 }
 
 void World::CheckRevoked(const message::Revoked& revoked) {
@@ -83,6 +110,8 @@ void World::CheckRevoked(const message::Revoked& revoked) {
 bool World::IsWhere(uint64_t incarnation, int node) const {
   const auto index = static_cast<size_t>(node);
   if (index >= agents_.size() || !agents_[index]->alive() || cut_[index]) return false;
+  // A coordinator that took over waits for the others for ten seconds.
+  if (IsEvicted(node) || (boot_ > 1 && times_[index]->frozen())) return false;
   const auto found = agents_[index]->processes().find(incarnation);
   return found != agents_[index]->processes().end() && found->second.alive &&
          evicted_.count(incarnation) == 0 && found->second.state != Agent::State::kNone;
@@ -104,6 +133,7 @@ void World::CheckFailed(const absl::Status& reason) {
   }
   int usable = 0;
   for (const auto& agent : agents_) {
+    if (!welcomed_[static_cast<size_t>(agent->node())]) continue;
     for (const auto& [incarnation, process] : agent->processes()) {
       const bool is_member = std::any_of(
           disk_->view.members.begin(), disk_->view.members.end(),
@@ -126,12 +156,13 @@ void World::CheckOver(const absl::Status& status) {
   if (!disk_.has_value() || !disk_->finished) Violate("ended well before all ranks had finished");
   time_.After(std::chrono::seconds(1), [this] {
     for (const auto& agent : agents_) {
-      // Of one that came after the view had begun the record says nothing.
       const auto node = static_cast<size_t>(agent->node());
       const std::vector<int>& cores = disk_->view.node_cores;
-      const bool is_recorded = boot_ == 1 || (node < cores.size() && cores[node] > 0);
-      const bool there = is_recorded && agent->alive() && agent->came() &&
-                         !cut_[static_cast<size_t>(agent->node())];
+      // One that came late may not have been admitted.
+      const bool is_recorded = boot_ == 1 || disk_->late_nodes.count(agent->node()) > 0 ||
+                               (node < cores.size() && cores[node] > 0);
+      const bool there = is_recorded && agent->alive() && agent->came() && !cut_[node] &&
+                         !IsEvicted(agent->node()) && !times_[node]->frozen();
       if (there && !forgot_end_ && !agent->over().ok()) {
         Violate(absl::StrCat("the job ends well, but not on node ", agent->node(), ": ",
                              agent->over().message()));
@@ -145,7 +176,8 @@ std::string Describe(const Tally& tally) {
                       " later views, ", tally.killed, " processes killed, ", tally.stopped,
                       " stopped, ", tally.evicted, " evicted, ", tally.promoted, " promoted, ",
                       tally.restarted, " started anew, ", tally.agents_killed, " agents killed, ",
-                      tally.cuts, " connections cut, ", tally.crashes, " coordinators crashed, ",
+                      tally.cuts, " connections cut, ", tally.frozen, " nodes frozen, ",
+                      tally.nodes_evicted, " evicted, ", tally.crashes, " coordinators crashed, ",
                       tally.unwritten, " records lost");
 }
 

@@ -10,8 +10,8 @@
 namespace phalanx::control::simulation {
 namespace {
 
-constexpr const char* kFaultNames[] = {"kill member", "kill spare", "stop",
-                                       "kill agent",  "crash",      "cut"};
+constexpr const char* kFaultNames[] = {"kill member", "kill spare", "stop",  "kill agent",
+                                       "crash",       "cut",        "freeze"};
 constexpr const char* kMomentNames[] = {"time", "proposed", "announced", "revoked", "finished"};
 
 Fault RandomFault(Timeline& chance) {
@@ -22,6 +22,7 @@ Fault RandomFault(Timeline& chance) {
   Fault fault;
   fault.kind = kKinds[chance.Between(0, std::ssize(kKinds) - 1)];
   if (chance.OneIn(30)) fault.kind = FaultKind::kCut;
+  if (chance.OneIn(12)) fault.kind = FaultKind::kFreeze;
   if (chance.OneIn(3)) {
     fault.delay = chance.Up(1'500'000);
     return fault;
@@ -60,6 +61,11 @@ Options RandomOptions(uint64_t seed) {
   }
   const int64_t faults = chance.OneIn(10) ? 0 : chance.Between(1, 5);
   for (int64_t i = 0; i < faults; ++i) options.faults.push_back(RandomFault(chance));
+  // Where it is of no use it only takes time.
+  const bool any_freezes =
+      std::any_of(options.faults.begin(), options.faults.end(),
+                  [](const Fault& fault) { return fault.kind == FaultKind::kFreeze; });
+  for (AgentPlan& plan : options.nodes) plan.is_watched = any_freezes;
   return options;
 }
 

@@ -32,8 +32,10 @@ TEST_P(SeedsTest, OneViewAnEpochAndEveryJobEnds) {
   EXPECT_GT(tally.evicted, kSeedsOfPart / 50);
   EXPECT_GT(tally.promoted, kSeedsOfPart / 4);
   EXPECT_GT(tally.restarted, kSeedsOfPart / 50);
-  EXPECT_GT(tally.agents_killed, kSeedsOfPart / 10);
+  EXPECT_GT(tally.agents_killed, kSeedsOfPart / 12);
   EXPECT_GT(tally.cuts, kSeedsOfPart / 50);
+  EXPECT_GT(tally.frozen, kSeedsOfPart / 20);
+  EXPECT_GT(tally.nodes_evicted, kSeedsOfPart / 250);
   EXPECT_GT(tally.crashes, kSeedsOfPart / 4);
   EXPECT_GT(tally.unwritten, kSeedsOfPart / 250);
 }

@@ -17,8 +17,11 @@ constexpr Clock::duration kRetry = std::chrono::milliseconds(50);
 World::World(Options options) : options_(std::move(options)), time_(options_.seed, options_.trace) {
   for (AgentPlan plan : options_.nodes) {
     plan.evicts_early = options_.broken == Broken::kEvictedNotAwaited;
-    agents_.push_back(std::make_unique<Agent>(&time_, static_cast<Wires*>(this), std::move(plan)));
+    times_.push_back(std::make_unique<NodeTime>(&time_));
+    agents_.push_back(
+        std::make_unique<Agent>(times_.back().get(), static_cast<Wires*>(this), std::move(plan)));
   }
+  welcomed_.assign(agents_.size(), false);
   cut_.assign(agents_.size(), false);
 }
 
@@ -66,12 +69,12 @@ void World::Violate(const std::string& what) {
 // --- connections
 
 void World::Connect(int node) {
-  time_.After(time_.Up(2'000), [this, node] {
+  times_[static_cast<size_t>(node)]->After(time_.Up(2'000), [this, node] {
     Agent& agent = *agents_[static_cast<size_t>(node)];
     if (!agent.alive()) return;
     if (over_.has_value()) return agent.NoSuccessor();
     if (core_ == nullptr) {
-      time_.After(kRetry, [this, node] { Connect(node); });
+      times_[static_cast<size_t>(node)]->After(kRetry, [this, node] { Connect(node); });
       return;
     }
     const uint64_t id = ++last_connection_;
@@ -87,7 +90,9 @@ void World::SendToCoordinator(uint64_t id, const Message& message) {
   time_.At(connection.to_coordinator, [this, id, message] {
     const Connection& arrived = connections_.at(id);
     if (core_ == nullptr || arrived.boot != boot_ || !arrived.at_coordinator) return;
-    if (time_.traces()) {
+    const bool is_heartbeat = std::holds_alternative<message::Heartbeat>(message);
+    if (is_heartbeat && options_.broken == Broken::kDeafToNode0 && arrived.node == 0) return;
+    if (time_.traces() && !is_heartbeat) {
       time_.Say(absl::StrCat("node ", arrived.node, " says ", NameOf(message)));
     }
     if (const auto* recoverable = std::get_if<message::Recoverable>(&message)) {
@@ -101,7 +106,7 @@ void World::Deliver(uint64_t id, const Message& message) {
   Connection& connection = connections_.at(id);
   connection.to_agent =
       std::max(connection.to_agent, time_.now() + time_.Up(time_.OneIn(20) ? 20'000 : 500));
-  time_.At(connection.to_agent, [this, id, message] {
+  times_[static_cast<size_t>(connection.node)]->At(connection.to_agent, [this, id, message] {
     const Connection& arrived = connections_.at(id);
     Agent& agent = *agents_[static_cast<size_t>(arrived.node)];
     if (!agent.alive() || !arrived.at_agent) return;
@@ -113,7 +118,7 @@ void World::Deliver(uint64_t id, const Message& message) {
 }
 
 void World::CloseAtAgent(uint64_t id, Clock::time_point when) {
-  time_.At(when, [this, id] {
+  times_[static_cast<size_t>(connections_.at(id).node)]->At(when, [this, id] {
     Connection& connection = connections_.at(id);
     Agent& agent = *agents_[static_cast<size_t>(connection.node)];
     if (!std::exchange(connection.at_agent, false) || !agent.alive()) return;
@@ -131,10 +136,24 @@ void World::CloseAtCoordinator(uint64_t id, Clock::time_point when) {
   });
 }
 
+// It answers as soon as it can, but the asker hears of it only in the end.
+void World::Probe(int asker, int suspect, Clock::duration wait,
+                  std::function<void(bool answered)> heard) {
+  const Clock::time_point asked = time_.now();
+  times_[static_cast<size_t>(asker)]->After(
+      wait + time_.Up(1'000), [this, asked, suspect, heard = std::move(heard)] {
+        const auto index = static_cast<size_t>(suspect);
+        const bool was_there = asked >= times_[index]->thaws_at() || !times_[index]->frozen();
+        const bool is_heard = options_.broken != Broken::kDeafToNode0 || suspect != 0;
+        heard(agents_[index]->alive() && was_there && is_heard);
+      });
+}
+
 // --- the coordinator
 
 void World::BootCoordinator() {
   ++boot_;
+  booted_ = time_.now();
   CoordinatorSettings settings;
   settings.job = "job";
   settings.job_token = 42;
@@ -158,7 +177,9 @@ void World::Feed(const CoordinatorInput& input) {
       if (std::holds_alternative<message::Heartbeat>(send->message)) continue;
       if (std::holds_alternative<message::Checkpoint>(send->message)) continue;
       if (std::holds_alternative<message::AgentWelcome>(send->message)) {
-        connections_.at(send->agent.value).admitted = true;
+        Connection& connection = connections_.at(send->agent.value);
+        connection.admitted = true;
+        welcomed_[static_cast<size_t>(connection.node)] = true;
       }
       CheckSaid(send->message);
       Deliver(send->agent.value, send->message);
@@ -170,9 +191,15 @@ void World::Feed(const CoordinatorInput& input) {
       if (line->line.find("takes the place") != std::string::npos) ++tally_->promoted;
     } else if (const auto* write = std::get_if<WriteRecord>(&output)) {
       Write(write->record);
+    } else if (const auto* evicted = std::get_if<NodeEvicted>(&output)) {
+      CheckEvicted(evicted->node);
     } else if (const auto* over = std::get_if<JobOver>(&output)) {
       CheckOver(over->status);
       over_ = over->status;
+      // Its process ends; somebody may just have come.
+      for (const auto& [id, connection] : connections_) {
+        if (connection.boot == boot_) CloseAtAgent(id, std::max(connection.to_agent, time_.now()));
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 #define PHALANX_TESTS_SIMULATION_VIEWS_WORLD_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "agent.h"
 #include "control_coordinator/core.h"
+#include "node_time.h"
 #include "timeline.h"
 
 namespace phalanx::control::simulation {
@@ -25,9 +27,18 @@ enum class Broken : uint8_t {
   kAnnouncesEarly,     // the core is told that a record is durable before it is
   kForgetsRecord,      // a coordinator that comes finds the record before the last
   kEvictedNotAwaited,  // an agent says that an evicted process has ended before it has
+  kDeafToNode0,        // neither the coordinator nor a witness hears that it is there
 };
 
-enum class FaultKind : uint8_t { kKillMember, kKillSpare, kStop, kKillAgent, kCrash, kCut };
+enum class FaultKind : uint8_t {
+  kKillMember,
+  kKillSpare,
+  kStop,
+  kKillAgent,
+  kCrash,
+  kCut,
+  kFreeze
+};
 
 // What a fault may wait for.
 enum class Moment : uint8_t { kTime, kProposed, kAnnounced, kRevoked, kFinished };
@@ -60,6 +71,8 @@ struct Tally {
   uint64_t evicted = 0;
   uint64_t agents_killed = 0;
   uint64_t cuts = 0;
+  uint64_t frozen = 0;         // nodes
+  uint64_t nodes_evicted = 0;  // told of, by each coordinator
   uint64_t crashes = 0;
   uint64_t unwritten = 0;  // records that were lost in a crash
   uint64_t promoted = 0;
@@ -88,6 +101,8 @@ class World : private Wires {
   void SendToCoordinator(uint64_t connection, const Message& message) override;
   void HangUp(uint64_t id) override { CloseAtCoordinator(id, time_.now() + time_.Up(1'000)); }
   uint64_t NewIncarnation() override { return ++incarnations_; }
+  void Probe(int asker, int suspect, Clock::duration wait,
+             std::function<void(bool answered)> heard) override;
   void Violate(const std::string& what) override;
 
   void BootCoordinator();
@@ -103,15 +118,22 @@ class World : private Wires {
   void Crash();
   void KillAgent(Agent& agent);
   void Cut(Agent& agent);
+  void Freeze(const Agent& agent);
+  Agent* AnyAgent(bool frozen_too);
   std::vector<std::pair<Agent*, uint64_t>> Processes(bool spares) const;
   void LoseBeforeRun();
 
   void CheckSaid(const Message& message);
   void CheckView(const message::View& view);
+  void CheckPlaces(const message::View& view);
+  void CheckEvicted(int node);
   void CheckRevoked(const message::Revoked& revoked);
   void CheckOver(const absl::Status& status);
   void CheckFailed(const absl::Status& reason);
   bool IsWhere(uint64_t incarnation, int node) const;
+  bool IsEvicted(int node) const {
+    return disk_.has_value() && disk_->evicted_nodes.count(node) > 0;
+  }
   bool IsOver() const;
   Clock::duration Patience() const;
   void Trace(const std::string& line) {
@@ -120,8 +142,10 @@ class World : private Wires {
 
   Options options_;
   Timeline time_;
+  std::vector<std::unique_ptr<NodeTime>> times_;  // by node
   std::vector<std::unique_ptr<Agent>> agents_;
-  std::vector<bool> cut_;  // by node: it has lost a connection to a living coordinator
+  std::vector<bool> welcomed_;  // by node: it was, once
+  std::vector<bool> cut_;       // by node: it has lost a connection to a living coordinator
   std::map<uint64_t, Connection> connections_;
   uint64_t last_connection_ = 0;
   uint64_t incarnations_ = 0;
@@ -129,6 +153,7 @@ class World : private Wires {
   uint64_t boot_ = 0;
   std::optional<JobRecord> disk_, disk_before_;
   std::optional<absl::Status> over_;  // the coordinator's end
+  Clock::time_point booted_{};
   std::vector<int> moments_ = std::vector<int>(5, 0);
   Clock::time_point disturbed_{};  // the last time
   bool agents_lost_ = false;
