@@ -32,8 +32,11 @@ ROOMS = {
     "src/engine/runner": {"runner", "plan", "device", "spi"},
     # The launch gate: ordering's launch queue at the engine.
     "src/launch": {"launch", "engine", "plan", "ordering", "device", "spi"},
-    "src/control": {"control_*", "faults", "membership", "ordering", "ordering_json", "ordering_wire",
+    "src/control": {"control_*", "keyed_record", "faults", "membership", "ordering", "ordering_json", "ordering_wire",
                     "checkpoint", "checkpoint_digest", "checkpoint_files", "checkpoint_wire"},
+    # A record under one key of a store, and the one room that speaks to etcd.
+    "src/control/record/keyed": {"keyed_record"},
+    "src/control/record/etcd/module": {"control_etcd", "keyed_record"},
     "checkpoint": {"checkpoint"},
     "checkpoint/wire": {"checkpoint", "checkpoint_wire"},
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},
@@ -44,8 +47,8 @@ ROOMS = {
                 "checkpoint_digest", "checkpoint_wire"},
     "nccl": {"phalanx", "nccl", "api"},
     # Programs see the public interface; the command also holds the agent and the coordinator.
-    "tools": {"phalanx", "tools", "faults", "fault_stress", "control_*", "stress", "simulate", "checkpoint_files",
-              "checkpoint"},
+    "tools": {"phalanx", "tools", "faults", "fault_stress", "control_*", "keyed_record", "stress", "simulate",
+              "checkpoint_files", "checkpoint"},
     "examples": {"phalanx"},
     "stress": {"phalanx", "stress"},
     # Runs the ordering's cores by themselves.
@@ -60,7 +63,8 @@ ROOMS = {
 UNRESTRICTED = {"tests"}
 
 # Rooms without threads, clocks, environment, sockets, files or global randomness.
-PURE = ["src/plan", "src/faults", "src/fusion", "ordering", "src/membership", "checkpoint/core"]
+PURE = ["src/plan", "src/faults", "src/fusion", "ordering", "src/membership", "src/control/record/keyed",
+        "checkpoint/core"]
 
 PURE_FORBIDDEN_INCLUDES = [
     "atomic", "barrier", "chrono", "condition_variable", "csignal", "cstdio", "ctime", "fcntl.h",
@@ -89,6 +93,9 @@ VENDORS = {
     "asio.hpp": ["src/control"],
     "asio/*": ["src/control"],
     "openssl/*": ["src/control"],
+    "grpcpp/*": ["src/control/record/etcd/module"],
+    "grpc/*": ["src/control/record/etcd/module"],
+    "google/protobuf/*": ["src/control/record/etcd/module"],
     "flatbuffers/*": ["src/control", "ordering/wire", "checkpoint/wire"],
     "hwy/*": ["stress/benchmarks"],
     "hwloc.h": ["src/topology"],

@@ -1,0 +1,32 @@
+// etcd's key-value service as a KeyStore.
+#ifndef PHALANX_CONTROL_RECORD_ETCD_MODULE_ETCD_STORE_H_
+#define PHALANX_CONTROL_RECORD_ETCD_MODULE_ETCD_STORE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control_etcd/key_store.h"
+#include "etcd.grpc.pb.h"
+
+namespace phalanx::etcd {
+
+class EtcdStore final : public control::KeyStore {
+ public:
+  explicit EtcdStore(const control::KeyStoreOptions& options);
+
+  control::StoreAnswer Perform(const control::StoreCall& call) override;
+
+ private:
+  control::StoreAnswer Get(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context) const;
+  control::StoreAnswer Put(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context,
+                           const control::StoreCall& call) const;
+  control::StoreAnswer Remove(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context) const;
+
+  const std::string key_;
+  std::vector<std::unique_ptr<etcdserverpb::KV::Stub>> stubs_;  // for each endpoint
+};
+
+}  // namespace phalanx::etcd
+
+#endif  // PHALANX_CONTROL_RECORD_ETCD_MODULE_ETCD_STORE_H_
