@@ -8,6 +8,7 @@
 
 #include "command_line.h"
 #include "control_coordinator/process.h"
+#include "control_etcd/etcd_record.h"
 
 namespace phalanx::tools {
 namespace {
@@ -37,6 +38,7 @@ constexpr Subcommand kSubcommands[] = {
     {"checkpoint", "List, verify and export the checkpoints in a folder", CheckpointCommand},
     {"agent", nullptr, AgentCommand},
     {"coordinator", nullptr, control::CoordinatorCommand},
+    {"record", nullptr, control::RecordCommand},
 };
 
 int Main(const std::vector<std::string>& arguments) {

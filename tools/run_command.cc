@@ -24,6 +24,7 @@
 #include "control_launch/nodes_job.h"
 #include "control_protocol/job_settings.h"
 #include "faults/fault.h"
+#include "keyed_record/etcd_url.h"
 
 namespace phalanx::tools {
 namespace {
@@ -181,6 +182,15 @@ void AddCopyOptions(CLI::App& command, RunOptions* options) {
       ->type_name("BYTES_PER_SECOND");
 }
 
+void AddCoordinatorOptions(CLI::App& command, RunOptions* options) {
+  command
+      .add_option("--coordinator", options->files.record_url,
+                  "Keep the record that the job's coordinator goes by in etcd instead of here: "
+                  "etcd://HOST:PORT, or several with commas")
+      ->envname("PHALANX_COORDINATOR")
+      ->type_name("URL");
+}
+
 void AddOptions(CLI::App& command, RunOptions* options) {
   // Only for the help: SplitAtProgram has taken the program away before anything is parsed.
   command.add_option("PROGRAM", options->program, "What to run, and after it all its arguments");
@@ -239,6 +249,7 @@ void AddOptions(CLI::App& command, RunOptions* options) {
                   "0: on a free port, which is said")
       ->envname("PHALANX_STATUS_PORT")
       ->type_name("PORT");
+  AddCoordinatorOptions(command, options);
   AddPersistOptions(command, options);
   AddFaultOptions(command, options);
   AddNodeOptions(command, options);
@@ -458,6 +469,11 @@ int RunCommand(const std::vector<std::string>& arguments) {
                                      std::pair{"--events", options.files.events}}) {
     const absl::Status status = CheckFile(option, path);
     if (!status.ok()) return UsageError(std::string(status.message()));
+  }
+  const std::string& record_url = options.files.record_url;
+  if (!record_url.empty()) {
+    const absl::Status status = control::ParseEtcdUrl(record_url).status();
+    if (!status.ok()) return UsageError("--coordinator: " + std::string(status.message()));
   }
   control::NodeAssignment assignment;
   assignment.program = split.program;

@@ -11,7 +11,9 @@
 
 namespace phalanx::testing_support {
 
-HttpAnswer HttpGet(const std::string& url) {
+namespace {
+
+HttpAnswer Ask(const std::string& url, const std::string& method, const std::string& rest) {
   const std::string prefix = "http://127.0.0.1:";
   HttpAnswer answer;
   const size_t slash = url.find('/', prefix.size());
@@ -23,8 +25,9 @@ HttpAnswer HttpGet(const std::string& url) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval limit{30, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  const std::string request =
-      "GET " + url.substr(slash) + " HTTP/1.1\r\nHost: " + url.substr(7, slash - 7) + "\r\n\r\n";
+  const std::string request = method + " " + url.substr(slash) +
+                              " HTTP/1.1\r\nHost: " + url.substr(7, slash - 7) +
+                              "\r\nConnection: close\r\n" + rest;
   std::string text;
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
       send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
@@ -40,6 +43,14 @@ HttpAnswer HttpGet(const std::string& url) {
   answer.status = std::atoi(text.c_str() + 9);
   answer.body = text.substr(end + 4);
   return answer;
+}
+
+}  // namespace
+
+HttpAnswer HttpGet(const std::string& url) { return Ask(url, "GET", "\r\n"); }
+
+HttpAnswer HttpPost(const std::string& url, const std::string& body) {
+  return Ask(url, "POST", "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
 }  // namespace phalanx::testing_support

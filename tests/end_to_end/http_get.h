@@ -13,6 +13,7 @@ struct HttpAnswer {
 
 // `url`: http://127.0.0.1:PORT/…; waits for half a minute at most.
 HttpAnswer HttpGet(const std::string& url);
+HttpAnswer HttpPost(const std::string& url, const std::string& body);
 
 }  // namespace phalanx::testing_support
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "control_coordinator/process.h"
+#include "control_etcd/etcd_record.h"
 #include "control_process/arguments.h"
 #include "control_process/spawn.h"
 #include "control_protocol/job.h"
@@ -20,15 +21,16 @@ namespace {
 
 constexpr int kWrongUsage = 2;
 
-absl::StatusOr<Clock::duration> WitnessWait(Clock::duration otherwise) {
-  const char* const text = std::getenv("PHALANX_WITNESS_WAIT_MS");
+// Milliseconds from the environment.
+absl::StatusOr<Clock::duration> DurationOf(const char* variable, uint32_t most_ms,
+                                           Clock::duration otherwise) {
+  const char* const text = std::getenv(variable);
   if (text == nullptr) return otherwise;
   uint32_t ms = 0;
-  if (absl::SimpleAtoi(text, &ms) && ms > 0 && ms <= kMaxWitnessWaitMs) {
+  if (absl::SimpleAtoi(text, &ms) && ms > 0 && ms <= most_ms) {
     return std::chrono::milliseconds(ms);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("PHALANX_WITNESS_WAIT_MS=", text, "; wanted 1 to ", kMaxWitnessWaitMs));
+  return absl::InvalidArgumentError(absl::StrCat(variable, "=", text, "; wanted 1 to ", most_ms));
 }
 
 absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words) {
@@ -36,9 +38,9 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
       const Arguments arguments,
       Arguments::Parse(
           words,
-          {"--job", "--listen-fd", "--key-fd", "--record-fd", "--lifeline-fd", "--status-fd",
-           "--evictions-fd", "--join-timeout-ms", "--report", "--events", "--faults", "--persist",
-           "--persist-every", "--persist-keep", "--die-with"},
+          {"--job", "--listen-fd", "--key-fd", "--record-fd", "--record", "--lifeline-fd",
+           "--status-fd", "--evictions-fd", "--join-timeout-ms", "--report", "--events", "--faults",
+           "--persist", "--persist-every", "--persist-keep", "--die-with"},
           {"--detach"}));
   CoordinatorOptions options;
   PHX_ASSIGN_OR_RETURN(options.job, arguments.Text("--job"));
@@ -48,7 +50,14 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   PHX_ASSIGN_OR_RETURN(options.record_fd, arguments.Number("--record-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.status_fd, arguments.Number("--status-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.evictions_fd, arguments.Number("--evictions-fd", -1));
-  PHX_ASSIGN_OR_RETURN(options.witness_wait, WitnessWait(options.witness_wait));
+  PHX_ASSIGN_OR_RETURN(options.witness_wait, DurationOf("PHALANX_WITNESS_WAIT_MS",
+                                                        kMaxWitnessWaitMs, options.witness_wait));
+  PHX_ASSIGN_OR_RETURN(
+      options.record_patience,
+      DurationOf("PHALANX_RECORD_TIMEOUT_MS", kMaxEtcdPatienceMs, options.record_patience));
+  if (arguments.Has("--record")) {
+    PHX_ASSIGN_OR_RETURN(options.record_url, arguments.Text("--record"));
+  }
   PHX_ASSIGN_OR_RETURN(const int key_fd, arguments.Number("--key-fd", -1));
   if (options.listen_fd < 0 || key_fd < 0) {
     return absl::InvalidArgumentError("--listen-fd and --key-fd are needed");

@@ -24,9 +24,13 @@ std::vector<CoordinatorOutput> CoordinatorCore::Step(const CoordinatorInput& inp
   now_ = now;
   const bool written = std::holds_alternative<RecordWritten>(input);
   if (writing_ && !written) {
-    // A tick comes again by itself.
-    if (!std::holds_alternative<Tick>(input)) waiting_.push_back(input);
-    return {};
+    // A tick comes again by itself; that we are there is all that may be said.
+    if (!std::holds_alternative<Tick>(input)) {
+      waiting_.push_back(input);
+    } else {
+      Broadcast(message::Heartbeat{});
+    }
+    return std::exchange(outputs_, {});
   }
   Dispatch(input);
   while (!writing_ && !waiting_.empty()) {

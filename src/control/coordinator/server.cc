@@ -16,6 +16,7 @@
 #include "control_channel/channel.h"
 #include "control_coordinator/core.h"
 #include "control_coordinator/process.h"
+#include "control_etcd/etcd_record.h"
 #include "control_process/spawn.h"
 #include "control_protocol/frame.h"
 #include "control_record/logged_register.h"
@@ -32,6 +33,23 @@ constexpr Clock::duration kFinishTimeout = std::chrono::seconds(5);
 constexpr size_t kMostUnproven = 1024;
 // How long the ranks have to say what they do before the status page is shown without it.
 constexpr uint32_t kPageTimeoutMs = 1000;
+
+// Who starts coordinators goes on with another one only if that may help.
+int ExitCodeOf(const absl::Status& record) {
+  const bool hopeless = absl::IsDeadlineExceeded(record) || absl::IsInvalidArgument(record) ||
+                        absl::IsNotFound(record) || absl::IsUnimplemented(record);
+  return hopeless ? 1 : kExitRecordLost;
+}
+
+// Null: the record ends with this process.
+absl::StatusOr<std::unique_ptr<JobRegister>> OpenRecord(const CoordinatorOptions& options) {
+  if (!options.record_url.empty()) {
+    return OpenEtcdRecord(
+        {options.record_url, options.job, options.record_patience, options.logger});
+  }
+  if (options.record_fd < 0) return nullptr;
+  return LoggedRegister::Open(Fd(options.record_fd));
+}
 
 class Server {
  public:
@@ -298,7 +316,7 @@ void Server::OnWritten(const absl::Status& written) {
   if (written.ok()) return Step(RecordWritten{});
   options_.logger.Error(std::string(written.message()));
   over_ = true;
-  exit_code_ = kExitRecordLost;
+  exit_code_ = ExitCodeOf(written);
   context_.stop();
 }
 
@@ -338,17 +356,12 @@ int RunCoordinator(CoordinatorOptions options) {
     logger.Error(std::string(tls.status().message()));
     return 1;
   }
-  std::unique_ptr<JobRegister> record;
-  if (options.record_fd >= 0) {
-    absl::StatusOr<std::unique_ptr<LoggedRegister>> opened =
-        LoggedRegister::Open(Fd(options.record_fd));
-    if (!opened.ok()) {
-      logger.Error(std::string(opened.status().message()));
-      return kExitRecordLost;
-    }
-    record = *std::move(opened);
+  absl::StatusOr<std::unique_ptr<JobRegister>> record = OpenRecord(options);
+  if (!record.ok()) {
+    logger.Error(std::string(record.status().message()));
+    return ExitCodeOf(record.status());
   }
-  Server server(std::move(options), *std::move(tls), std::move(record));
+  Server server(std::move(options), *std::move(tls), *std::move(record));
   if (const absl::Status status = server.Open(); !status.ok()) {
     logger.Error(std::string(status.message()));
     return 1;

@@ -47,14 +47,9 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   if (files.status_port.has_value()) {
     PHX_RETURN_IF_ERROR(coordinator->OpenStatusPage(*files.status_port));
   }
-  // The job ends with this process, so its record needn't outlive it.
-  coordinator->record_ = Fd(memfd_create("phalanx-record", MFD_CLOEXEC));
-  if (!coordinator->record_.valid()) {
-    return absl::UnavailableError(absl::StrCat("memfd_create: ", strerror(errno)));
-  }
+  PHX_RETURN_IF_ERROR(coordinator->MakeRecord(files.record_url));
   coordinator->options_.listen_fd = coordinator->listener_.fd.get();
   coordinator->options_.status_fd = coordinator->status_listener_.fd.get();
-  coordinator->options_.record_fd = coordinator->record_.get();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
@@ -71,6 +66,37 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
                            ToString(coordinator->status_listener_.endpoint), "/"));
   }
   return coordinator;
+}
+
+absl::Status JobCoordinator::MakeRecord(const std::string& url) {
+  if (url.empty()) {
+    // The job ends with this process, so its record needn't outlive it.
+    record_ = Fd(memfd_create("phalanx-record", MFD_CLOEXEC));
+    if (!record_.valid()) {
+      return absl::UnavailableError(absl::StrCat("memfd_create: ", strerror(errno)));
+    }
+    options_.record_fd = record_.get();
+    return absl::OkStatus();
+  }
+  options_.record_url = url;
+  if (RunRecordCommand("create").ok()) return absl::OkStatus();
+  options_.record_url.clear();  // there is nothing to remove
+  return absl::UnavailableError(
+      absl::StrCat("the job isn't started: its record can't be kept at ", url));
+}
+
+absl::Status JobCoordinator::RunRecordCommand(const std::string& what) const {
+  constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(3);
+  constexpr auto kStart = std::chrono::seconds(10);  // of a program on a loaded machine
+  PHX_ASSIGN_OR_RETURN(
+      const pid_t pid,
+      Spawn(options_.program,
+            {"record", what, "--etcd", options_.record_url, "--job", options_.job, "--patience-ms",
+             absl::StrCat(kPatience.count()), "--die-with", absl::StrCat(::getpid())},
+            {}));
+  PHX_ASSIGN_OR_RETURN(const int status, WaitForExit(pid, Deadline::After(kStart + kPatience)));
+  if (status == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("phalanx record ended with wait status ", status));
 }
 
 // On loopback alone: whoever reads it has an account here.
@@ -90,10 +116,15 @@ void JobCoordinator::StopListening() {
 }
 
 JobCoordinator::~JobCoordinator() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
+  if (options_.record_url.empty() || RunRecordCommand("remove").ok()) return;
+  Logger::ToStderr("", LogSeverity::kWarning)
+      .Warning(absl::StrCat("the key /phalanx/", options_.job, "/record may be left at ",
+                            options_.record_url));
 }
 
 void JobCoordinator::Watch(asio::io_context& loop, Logger logger,

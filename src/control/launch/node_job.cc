@@ -315,7 +315,8 @@ int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const JobFile
       JobCoordinator::Start("127.0.0.1", files, assignment);
   if (!coordinator.ok()) return Fail(coordinator.status());
   if (assignment.replaces) {
-    const JobShape shape{{{assignment.world_size, assignment.spares}}, assignment.restarts};
+    JobShape shape{{{assignment.world_size, assignment.spares}}, assignment.restarts};
+    shape.in_etcd = !files.record_url.empty();
     Logger::ToStderr("", LogSeverity::kInfo).Info(WhatIsSurvivable(shape));
   }
   assignment.job = (*coordinator)->job();

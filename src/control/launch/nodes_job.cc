@@ -153,7 +153,7 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
   assignment.first_rank = 0;
   const int nodes = static_cast<int>(options_.hosts.size());
-  JobShape shape{{}, common_.restarts, Replicas()};
+  JobShape shape{{}, common_.restarts, Replicas(), !options_.files.record_url.empty()};
   std::vector<SupervisedWorker> agents;
   for (const HostSlots& host : options_.hosts) {
     assignment.node = static_cast<int>(agents.size());

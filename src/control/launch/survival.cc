@@ -48,7 +48,8 @@ std::string WhatIsSurvivable(const JobShape& shape) {
   for (const JobShape::Node& node : shape.nodes) spares += node.spares;
   return absl::StrCat("the job survives ", LossesOfRanks(spares, shape.restarts),
                       ", of the coordinator", LossOfANode(shape, spares),
-                      "; not the end of this command");
+                      "; not the end of this command",
+                      shape.in_etcd ? ", nor the loss of etcd's data" : "");
 }
 
 }  // namespace phalanx::control

@@ -36,11 +36,10 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
                                         absl::StrCat(key.get()),
                                         "--join-timeout-ms",
                                         absl::StrCat(join_timeout.count())};
-  if (!options.report_file.empty()) {
-    arguments.insert(arguments.end(), {"--report", options.report_file});
-  }
-  if (!options.events_file.empty()) {
-    arguments.insert(arguments.end(), {"--events", options.events_file});
+  for (const auto& [option, text] :
+       {std::pair{"--report", options.report_file}, std::pair{"--events", options.events_file},
+        std::pair{"--record", options.record_url}, std::pair{"--faults", options.faults}}) {
+    if (!text.empty()) arguments.insert(arguments.end(), {option, text});
   }
   std::vector<int> kept = {listen_fd, key.get()};
   for (const auto& [option, fd] :
@@ -49,9 +48,6 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
     if (fd < 0) continue;
     arguments.insert(arguments.end(), {option, absl::StrCat(fd)});
     kept.push_back(fd);
-  }
-  if (!options.faults.empty()) {
-    arguments.insert(arguments.end(), {"--faults", options.faults});
   }
   if (options.persist.is_on()) {
     arguments.insert(arguments.end(), {"--persist", options.persist.folder, "--persist-every",

@@ -84,6 +84,9 @@ TEST_F(CoreRecordTest, NobodyHearsOfAViewBeforeItIsDurable) {
   // What comes in meanwhile waits.
   Lose(2, 2);
   EXPECT_THAT(outputs_, IsEmpty());
+  Step(Tick{}, std::chrono::seconds(30));
+  EXPECT_THAT(outputs_, IsEmpty());
+  EXPECT_EQ(heartbeats_.size(), 2u);
   Step(RecordWritten{});
   EXPECT_EQ(Sent<message::View>().size(), 2u);
   EXPECT_EQ(Sent<message::Revoked>().size(), 2u);

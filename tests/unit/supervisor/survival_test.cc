@@ -17,6 +17,12 @@ TEST(SurvivalTest, OnOneNodeRanksAndTheCoordinator) {
       "this command");
 }
 
+TEST(SurvivalTest, ARecordInEtcdNeedsEtcd) {
+  EXPECT_EQ(WhatIsSurvivable({{{4, 1}}, 0, 2, true}),
+            "the job survives the loss of 1 rank, of the coordinator; not the end of this command, "
+            "nor the loss of etcd's data");
+}
+
 TEST(SurvivalTest, ANodeIfOthersHaveSparesForItsRanksAndCopiesOfTheirState) {
   EXPECT_EQ(
       WhatIsSurvivable({{{2, 1}, {2, 1}, {2, 1}}, 0, 2}),

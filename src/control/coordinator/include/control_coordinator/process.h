@@ -14,7 +14,8 @@
 
 namespace phalanx::control {
 
-// Exit code: the record can't be written, so nothing more may be decided here.
+// Exit code: the record can't be written, so nothing more may be decided here. Another coordinator
+// may find out what became of it.
 inline constexpr int kExitRecordLost = 3;
 
 struct CoordinatorOptions {
@@ -25,6 +26,11 @@ struct CoordinatorOptions {
   // The log of the job's record; owned from then on. Somebody starts another coordinator on it when
   // this one is gone. Or -1: the record ends with this process, and the job too.
   int record_fd = -1;
+  // Instead of that: where the job's record is, etcd://… (control_etcd/etcd_record.h); empty:
+  // nowhere else. It is there already, and stays when this process ends.
+  std::string record_url;
+  // How long etcd may be away, each time that the record is to be written, until the job ends.
+  Clock::duration record_patience = std::chrono::seconds(60);
   // A listening socket on which it shows how the job is (control_status_page); owned from then on.
   // Or -1.
   int status_fd = -1;
@@ -47,17 +53,19 @@ struct CoordinatorOptions {
 };
 
 // Serves one job on the calling thread and returns when it is over: 0 when every rank left orderly,
-// 1 otherwise; or kExitRecordLost.
+// 1 otherwise, also when etcd was away for too long or has lost the record; or kExitRecordLost.
 int RunCoordinator(CoordinatorOptions options);
 
 // `phalanx coordinator`; `arguments` without these two words:
-//   --job ID --listen-fd N --key-fd N [--record-fd N] [--lifeline-fd N] [--status-fd N]
+//   --job ID --listen-fd N --key-fd N [--record-fd N | --record URL] [--lifeline-fd N] [--status-fd
+//   N]
 //   [--evictions-fd N] [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT]
 //   [--die-with PID]
 //   [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. PHALANX_WITNESS_WAIT_MS is CoordinatorOptions'
-// witness_wait. Returns the exit status of the process. --key-fd
-// gives the job's secret until end of file; it is never in the arguments or the environment.
+// witness_wait, PHALANX_RECORD_TIMEOUT_MS its record_patience. Returns the exit status of the
+// process. --key-fd gives the job's secret until end of file; it is never in the arguments or the
+// environment.
 // --die-with ends us (SIGKILL) with our parent of that number; --detach goes on in a child with its
 // own session, so that the caller reaps us at once.
 int CoordinatorCommand(const std::vector<std::string>& arguments);

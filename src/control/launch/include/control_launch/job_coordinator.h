@@ -29,16 +29,18 @@ namespace phalanx::control {
 struct JobFiles;
 struct NodeAssignment;
 
-// A child process for as long as this object lives, started again when it is killed: its socket and
-// the job's record are kept here. For the main thread (it dies with the thread that starts it).
+// A child process for as long as this object lives, started again when it is killed: its socket is
+// kept here, and the job's record here or in etcd. For the main thread (it dies with the thread
+// that starts it).
 class JobCoordinator {
  public:
   // Listens on a free port of `host`, and for the status page, whose URL it says on standard error,
-  // where `files` say. Takes what concerns it from `assignment`.
+  // where `files` say. Takes what concerns it from `assignment`. UNAVAILABLE as well if the record
+  // can't be made where `files` say; why is on standard error by then.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
                                                                const JobFiles& files,
                                                                const NodeAssignment& assignment);
-  // Its decisions are made by now: kills and reaps it.
+  // Its decisions are made by now: kills and reaps it, and removes the record.
   ~JobCoordinator();
   JobCoordinator(const JobCoordinator&) = delete;
   JobCoordinator& operator=(const JobCoordinator&) = delete;
@@ -68,6 +70,9 @@ class JobCoordinator {
   void OnEnded();
   bool MayStartAgain();
   absl::Status OpenStatusPage(uint16_t port);
+  absl::Status MakeRecord(const std::string& url);
+  // `phalanx record`, to its end.
+  absl::Status RunRecordCommand(const std::string& what) const;
   // Nobody is to wait for an answer any more.
   void StopListening();
   void ReadEvictions();
@@ -75,9 +80,9 @@ class JobCoordinator {
   CoordinatorProcessOptions options_;
   Listener listener_;
   Listener status_listener_;  // invalid: no page is wanted
-  Fd record_;
-  Fd evictions_end_;    // the coordinators write to it
-  Fd evictions_begin_;  // until it is watched
+  Fd record_;                 // invalid: it is in etcd
+  Fd evictions_end_;          // the coordinators write to it
+  Fd evictions_begin_;        // until it is watched
   pid_t pid_ = -1;
   Logger logger_;
   std::function<void(pid_t)> started_;

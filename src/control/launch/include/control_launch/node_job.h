@@ -46,7 +46,7 @@ struct NodeAssignment {
   Clock::duration grace = std::chrono::seconds(5);
 };
 
-// Where the coordinator says what happens.
+// Where the coordinator says what happens, and keeps what it has decided.
 struct JobFiles {
   // Both are appended to, a JSON object a line.
   // About operations that wait; empty: where PHALANX_REPORT_FILE says, or nowhere.
@@ -54,6 +54,8 @@ struct JobFiles {
   std::string events;  // see control_coordinator/job_event.h; empty: nowhere
   // Of its status page on 127.0.0.1; 0: a free one, which is said; nullopt: there is none.
   std::optional<uint16_t> status_port;
+  // etcd://HOST:PORT[,HOST:PORT…]: the job's record is there; empty: with the launcher.
+  std::string record_url;
 };
 
 struct NodeSurroundings {

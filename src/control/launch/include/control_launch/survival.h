@@ -15,6 +15,7 @@ struct JobShape {
   std::vector<Node> nodes;  // each a machine, or stands for one
   int restarts = 0;         // on each node
   int replicas = 2;         // asked for
+  bool in_etcd = false;     // its record is
 };
 
 // One line without an end. The job's programs use Session::Run(), and every rank is in it.

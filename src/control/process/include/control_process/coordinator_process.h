@@ -24,7 +24,8 @@ struct CoordinatorProcessOptions {
   // borrowed, so that another coordinator can go on with them. Or -1.
   int listen_fd = -1;
   int record_fd = -1;
-  int status_fd = -1;  // a listening socket for its status page; borrowed as well. Or -1
+  std::string record_url;  // where the record is, if it isn't in such a log
+  int status_fd = -1;      // a listening socket for its status page; borrowed as well. Or -1
   // Borrowed, too: the pipe into which it writes which nodes are evicted. Or -1.
   int evictions_fd = -1;
   Clock::duration join_timeout = std::chrono::seconds(60);

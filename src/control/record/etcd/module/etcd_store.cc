@@ -20,7 +20,7 @@ constexpr int kConnectTimeout = 2000;
 constexpr int kKeepaliveEvery = 10'000;
 constexpr int kKeepaliveTimeout = 5000;
 
-std::unique_ptr<etcdserverpb::KV::Stub> Connect(const std::string& endpoint) {
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& endpoint) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnect);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnect);
@@ -28,8 +28,20 @@ std::unique_ptr<etcdserverpb::KV::Stub> Connect(const std::string& endpoint) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveEvery);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeout);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return etcdserverpb::KV::NewStub(
-      grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments));
+  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// A connection is only made while somebody waits for it in gRPC, which a call doesn't do once an
+// attempt has failed. Returns when there is one, when an attempt has failed, or at the deadline.
+void AwaitConnection(grpc::Channel& channel, std::chrono::system_clock::time_point deadline) {
+  bool tried = false;
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN) return;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && tried) return;
+    tried = state != GRPC_CHANNEL_TRANSIENT_FAILURE;
+    if (!channel.WaitForStateChange(state, deadline)) return;
+  }
 }
 
 StoreAnswer Failed(const grpc::Status& status) {
@@ -56,14 +68,19 @@ StoreAnswer Found(const etcdserverpb::RangeResponse& response) {
 }  // namespace
 
 EtcdStore::EtcdStore(const control::KeyStoreOptions& options) : key_(options.key) {
-  for (const std::string& endpoint : options.endpoints) stubs_.push_back(Connect(endpoint));
+  for (const std::string& endpoint : options.endpoints) {
+    const std::shared_ptr<grpc::Channel> channel = ChannelTo(endpoint);
+    endpoints_.push_back({channel, etcdserverpb::KV::NewStub(channel)});
+  }
 }
 
 StoreAnswer EtcdStore::Perform(const StoreCall& call) {
+  const auto deadline =
+      std::chrono::system_clock::now() + std::chrono::nanoseconds(call.timeout_ns);
+  AwaitConnection(*endpoints_[call.endpoint].channel, deadline);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::nanoseconds(call.timeout_ns));
-  etcdserverpb::KV::Stub& stub = *stubs_[call.endpoint];
+  context.set_deadline(deadline);
+  etcdserverpb::KV::Stub& stub = *endpoints_[call.endpoint].stub;
   switch (call.kind) {
     case StoreCall::Kind::kGet:
       return Get(stub, &context);

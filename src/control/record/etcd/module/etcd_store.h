@@ -18,13 +18,18 @@ class EtcdStore final : public control::KeyStore {
   control::StoreAnswer Perform(const control::StoreCall& call) override;
 
  private:
+  struct Endpoint {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<etcdserverpb::KV::Stub> stub;
+  };
+
   control::StoreAnswer Get(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context) const;
   control::StoreAnswer Put(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context,
                            const control::StoreCall& call) const;
   control::StoreAnswer Remove(etcdserverpb::KV::Stub& stub, grpc::ClientContext* context) const;
 
   const std::string key_;
-  std::vector<std::unique_ptr<etcdserverpb::KV::Stub>> stubs_;  // for each endpoint
+  std::vector<Endpoint> endpoints_;
 };
 
 }  // namespace phalanx::etcd
