@@ -32,15 +32,16 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& endpoint) {
 }
 
 // A connection is only made while somebody waits for it in gRPC, which a call doesn't do once an
-// attempt has failed. Returns when there is one, when an attempt has failed, or at the deadline.
-void AwaitConnection(grpc::Channel& channel, std::chrono::system_clock::time_point deadline) {
+// attempt has failed. Returns when there is one or an attempt has failed, which a call then says
+// more about. False: at the deadline.
+bool AwaitConnection(grpc::Channel& channel, std::chrono::system_clock::time_point deadline) {
   bool tried = false;
   while (true) {
     const grpc_connectivity_state state = channel.GetState(true);
-    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN) return;
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && tried) return;
+    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && tried) return true;
     tried = state != GRPC_CHANNEL_TRANSIENT_FAILURE;
-    if (!channel.WaitForStateChange(state, deadline)) return;
+    if (!channel.WaitForStateChange(state, deadline)) return false;
   }
 }
 
@@ -77,7 +78,11 @@ EtcdStore::EtcdStore(const control::KeyStoreOptions& options) : key_(options.key
 StoreAnswer EtcdStore::Perform(const StoreCall& call) {
   const auto deadline =
       std::chrono::system_clock::now() + std::chrono::nanoseconds(call.timeout_ns);
-  AwaitConnection(*endpoints_[call.endpoint].channel, deadline);
+  if (!AwaitConnection(*endpoints_[call.endpoint].channel, deadline)) {
+    StoreAnswer answer;
+    answer.status = absl::UnavailableError("no connection to it");
+    return answer;
+  }
   grpc::ClientContext context;
   context.set_deadline(deadline);
   etcdserverpb::KV::Stub& stub = *endpoints_[call.endpoint].stub;
