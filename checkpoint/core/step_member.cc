@@ -60,7 +60,34 @@ void StepMember::Handle(const RegionsCopied& copied) {
   whole_ = true;
   resolved_ = true;
   committed_ = copied.step;
-  outputs_.push_back(StepStands{term_, rank_, committed_});
+  outputs_.push_back(StepStands{term_, rank_, committed_, copied.bytes});
+}
+
+void StepMember::Handle(const RegionsRestored& restored) {
+  PHX_CHECK_MSG(!running_, "regions were restored amid steps");
+  whole_ = true;
+  committed_ = restored.step;
+  ballot_.reset();
+}
+
+void StepMember::Handle(const RegionsLost& /*lost*/) {
+  whole_ = false;
+  running_ = false;
+  resolved_ = false;
+  ballot_.reset();
+}
+
+void StepMember::Handle(const ServeRegions& serve) {
+  if (serve.term != term_ || !whole_ || running_ || committed_ != serve.target) return;
+  outputs_.push_back(ServeCopy{term_, serve.target, serve.to});
+}
+
+// Not before RegionsRestored can anything be asked of it, since nobody goes on before.
+void StepMember::Handle(const RollBackSteps& roll_back) {
+  if (roll_back.term < term_) return;
+  term_ = roll_back.term;
+  Handle(RegionsLost{});
+  outputs_.push_back(RestoreInstead{});
 }
 
 void StepMember::Handle(const ResumeSteps& resume) {

@@ -80,6 +80,7 @@ void StepVote::TellJoiners() {
   for (const auto& [rank, report] : reports_) {
     if (report.whole || standing_.count(rank) > 0) continue;
     outputs_.push_back(TellRank{rank, CopyRegions{term_, committed_, *source_}});
+    outputs_.push_back(TellRank{*source_, ServeRegions{term_, committed_, rank}});
   }
 }
 
@@ -120,8 +121,7 @@ bool StepVote::IsMember(int rank) const {
   return std::find(members_.begin(), members_.end(), rank) != members_.end();
 }
 
-void StepVote::TellAll(
-    const std::variant<AskStanding, Resolve, CopyRegions, ResumeSteps, ApplyStep>& what) {
+void StepVote::TellAll(const StepOrder& what) {
   for (const int rank : members_) outputs_.push_back(TellRank{rank, what});
 }
 

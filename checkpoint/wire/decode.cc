@@ -233,6 +233,52 @@ absl::StatusOr<Message> Convert(const wire::NoShard& from) {
   return NoShard{Unpack(*from.name()), from.rank()};
 }
 
+absl::StatusOr<Message> Convert(const wire::CopyRegions& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.from()));
+  return CopyRegions{Unpack(*from.term()), from.target(), from.from()};
+}
+
+absl::StatusOr<Message> Convert(const wire::ServeRegions& from) {
+  PHX_RETURN_IF_ERROR(CheckRank(from.to()));
+  return ServeRegions{Unpack(*from.term()), from.target(), from.to()};
+}
+
+absl::StatusOr<Message> Convert(const wire::StepReport& from) {
+  StepReport report{Unpack(*from.term()), 0, from.whole(), from.committed(), std::nullopt};
+  if (from.has_ballot()) report.ballot = StepBallot{from.ballot_step(), from.ballot_epoch()};
+  return report;
+}
+
+absl::StatusOr<Message> ConvertSteps(const wire::Envelope& envelope) {
+  if (const auto* ask = envelope.body_as_AskStanding(); ask != nullptr) {
+    return AskStanding{Unpack(*ask->term())};
+  }
+  if (const auto* resolve = envelope.body_as_Resolve(); resolve != nullptr) {
+    return Resolve{Unpack(*resolve->term()), resolve->target()};
+  }
+  if (const auto* copy = envelope.body_as_CopyRegions(); copy != nullptr) return Convert(*copy);
+  if (const auto* serve = envelope.body_as_ServeRegions(); serve != nullptr) return Convert(*serve);
+  if (const auto* resume = envelope.body_as_ResumeSteps(); resume != nullptr) {
+    return ResumeSteps{Unpack(*resume->term())};
+  }
+  if (const auto* apply = envelope.body_as_ApplyStep(); apply != nullptr) {
+    return ApplyStep{Unpack(*apply->term()), apply->step()};
+  }
+  if (const auto* roll_back = envelope.body_as_RollBackSteps(); roll_back != nullptr) {
+    return RollBackSteps{Unpack(*roll_back->term())};
+  }
+  if (const auto* report = envelope.body_as_StepReport(); report != nullptr) {
+    return Convert(*report);
+  }
+  if (const auto* stands = envelope.body_as_StepStands(); stands != nullptr) {
+    return StepStands{Unpack(*stands->term()), 0, stands->committed(), stands->copied_bytes()};
+  }
+  if (const auto* vote = envelope.body_as_Vote(); vote != nullptr) {
+    return Vote{Unpack(*vote->term()), 0, vote->step()};
+  }
+  return Malformed("its kind is unknown");
+}
+
 // What agents say to each other, and what the coordinator says about it.
 absl::StatusOr<Message> ConvertPeers(const wire::Envelope& envelope) {
   if (const auto* peer = envelope.body_as_PeerAddress(); peer != nullptr) return Convert(*peer);
@@ -244,6 +290,18 @@ absl::StatusOr<Message> ConvertPeers(const wire::Envelope& envelope) {
   if (const auto* none = envelope.body_as_NoShard(); none != nullptr) return Convert(*none);
   if (envelope.body_as_PartsLater() != nullptr) return PartsLater{};
   return Malformed("its kind is unknown");
+}
+
+absl::StatusOr<Message> ConvertTier(const wire::Envelope& envelope) {
+  if (const auto* ask = envelope.body_as_AskTier(); ask != nullptr) return Convert(*ask);
+  if (const auto* tier = envelope.body_as_Tier(); tier != nullptr) return Convert(*tier);
+  if (const auto* persist = envelope.body_as_Persist(); persist != nullptr) {
+    return Convert(*persist);
+  }
+  if (const auto* written = envelope.body_as_ShardWritten(); written != nullptr) {
+    return Convert(*written);
+  }
+  return Convert(*envelope.body_as_PersistFailed());
 }
 
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
@@ -288,15 +346,11 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
     case wire::Body_DescribeState:
       return Convert(*envelope.body_as_DescribeState());
     case wire::Body_AskTier:
-      return Convert(*envelope.body_as_AskTier());
     case wire::Body_Tier:
-      return Convert(*envelope.body_as_Tier());
     case wire::Body_Persist:
-      return Convert(*envelope.body_as_Persist());
     case wire::Body_ShardWritten:
-      return Convert(*envelope.body_as_ShardWritten());
     case wire::Body_PersistFailed:
-      return Convert(*envelope.body_as_PersistFailed());
+      return ConvertTier(envelope);
     case wire::Body_PeerAddress:
     case wire::Body_Copy:
     case wire::Body_CopyEnded:
@@ -306,6 +360,17 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
     case wire::Body_NoShard:
     case wire::Body_PartsLater:
       return ConvertPeers(envelope);
+    case wire::Body_AskStanding:
+    case wire::Body_Resolve:
+    case wire::Body_CopyRegions:
+    case wire::Body_ServeRegions:
+    case wire::Body_ResumeSteps:
+    case wire::Body_ApplyStep:
+    case wire::Body_RollBackSteps:
+    case wire::Body_StepReport:
+    case wire::Body_StepStands:
+    case wire::Body_Vote:
+      return ConvertSteps(envelope);
   }
   return Malformed("its kind is unknown");
 }

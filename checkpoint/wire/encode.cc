@@ -156,6 +156,49 @@ struct Encoder {
     return wire::CreateNoShard(builder, &name, none.rank);
   }
   auto operator()(const PartsLater& /*later*/) { return wire::CreatePartsLater(builder); }
+
+  auto operator()(const AskStanding& ask) {
+    const wire::Term term = Pack(ask.term);
+    return wire::CreateAskStanding(builder, &term);
+  }
+  auto operator()(const Resolve& resolve) {
+    const wire::Term term = Pack(resolve.term);
+    return wire::CreateResolve(builder, &term, resolve.target);
+  }
+  auto operator()(const CopyRegions& copy) {
+    const wire::Term term = Pack(copy.term);
+    return wire::CreateCopyRegions(builder, &term, copy.target, copy.from);
+  }
+  auto operator()(const ServeRegions& serve) {
+    const wire::Term term = Pack(serve.term);
+    return wire::CreateServeRegions(builder, &term, serve.target, serve.to);
+  }
+  auto operator()(const ResumeSteps& resume) {
+    const wire::Term term = Pack(resume.term);
+    return wire::CreateResumeSteps(builder, &term);
+  }
+  auto operator()(const ApplyStep& apply) {
+    const wire::Term term = Pack(apply.term);
+    return wire::CreateApplyStep(builder, &term, apply.step);
+  }
+  auto operator()(const RollBackSteps& roll_back) {
+    const wire::Term term = Pack(roll_back.term);
+    return wire::CreateRollBackSteps(builder, &term);
+  }
+  auto operator()(const StepReport& report) {
+    const wire::Term term = Pack(report.term);
+    const StepBallot ballot = report.ballot.value_or(StepBallot{});
+    return wire::CreateStepReport(builder, &term, report.whole, report.committed,
+                                  report.ballot.has_value(), ballot.step, ballot.epoch);
+  }
+  auto operator()(const StepStands& stands) {
+    const wire::Term term = Pack(stands.term);
+    return wire::CreateStepStands(builder, &term, stands.committed, stands.copied_bytes);
+  }
+  auto operator()(const Vote& vote) {
+    const wire::Term term = Pack(vote.term);
+    return wire::CreateVote(builder, &term, vote.step);
+  }
 };
 
 template <typename Table>

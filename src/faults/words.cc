@@ -49,7 +49,7 @@ constexpr PointWord kPoints[] = {
     {"prepared", Point::kPrepared},   {"stored", Point::kStored},
     {"committed", Point::kCommitted}, {"restoring", Point::kRestoring},
     {"restored", Point::kRestored},   {"revoked", Point::kRevoked},
-    {"proposed", Point::kProposed},
+    {"proposed", Point::kProposed},   {"voted", Point::kVoted},
 };
 
 template <typename Word, size_t N>

@@ -146,6 +146,8 @@ void Node::OnWorkerMessage(uint64_t id, Message message) {
     OnWorkerOrdering(id, *ordering);
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&message)) {
     OnWorkerCheckpoint(id, *checkpoint);
+  } else if (auto* steps = std::get_if<message::Steps>(&message)) {
+    OnWorkerSteps(worker, std::move(*steps));
   } else if (std::holds_alternative<message::Leave>(message)) {
     OnLeave(worker);
   } else if (std::holds_alternative<message::Recoverable>(message)) {

@@ -97,6 +97,8 @@ class Node {
   void OnCoordinatorOrdering(const message::Ordering& ordering);
   void OnWorkerCheckpoint(uint64_t id, const message::Checkpoint& message);
   void OnCoordinatorCheckpoint(const message::Checkpoint& message);
+  void OnWorkerSteps(const Worker& worker, message::Steps message);
+  void OnCoordinatorSteps(const message::Steps& message);
   NodeCheckpoints::Handlers CheckpointHandlers();
   void StartOrdering(const message::View& view);
   void TellWorker(int rank, std::string payload);

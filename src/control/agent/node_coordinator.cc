@@ -28,6 +28,8 @@ void Node::OnCoordinatorMessage(const Message& message) {
     OnCoordinatorOrdering(*ordering);
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&message)) {
     OnCoordinatorCheckpoint(*checkpoint);
+  } else if (const auto* steps = std::get_if<message::Steps>(&message)) {
+    OnCoordinatorSteps(*steps);
   } else if (const auto* ids = std::get_if<message::CommunicatorIds>(&message)) {
     OnCommunicatorIds(*ids);
   } else if (const auto* status = std::get_if<message::JobStatus>(&message)) {

@@ -144,7 +144,9 @@ void Node::OnAskWitness(const message::AskWitness& ask) {
 }
 
 void Node::OnFaultPerformed(uint64_t id, const message::FaultPerformed& fault) {
-  if (workers_.at(id).state != State::kMember) return;
+  // Its view may be over already.
+  const State state = workers_.at(id).state;
+  if (state != State::kMember && state != State::kReturning) return;
   SayAlways(fault);
   if (fault.continue_after_ms == 0) return;
   constexpr int kTries = 500;

@@ -20,6 +20,8 @@
 #include "base/status_macros.h"
 #include "connection.h"
 #include "control_protocol/message.h"
+#include "description.h"
+#include "looking.h"
 #include "outbox.h"
 
 namespace phalanx::control {
@@ -27,21 +29,6 @@ namespace {
 
 constexpr int kSliceMs = 1000;
 constexpr int kBeatMs = 100;
-
-ViewDescription ToDescription(message::View view) {
-  ViewDescription description;
-  description.epoch = view.epoch;
-  description.job_token = view.job_token;
-  description.settings = view.settings;
-  description.performed_faults = std::move(view.performed_faults);
-  description.node_cores = std::move(view.node_cores);
-  description.members.reserve(view.members.size());
-  for (message::Member& member : view.members) {
-    description.members.push_back(Member{member.rank, member.incarnation, member.node, member.pid,
-                                         std::move(member.addresses)});
-  }
-  return description;
-}
 
 class ClientImpl final : public Client {
  public:
@@ -59,6 +46,8 @@ class ClientImpl final : public Client {
   void Start(ClientEvents* events) override;
   void SendOrdering(std::string payload) override;
   void SendCheckpoint(std::string payload) override;
+  void SetSteps(std::function<void(absl::string_view)> steps) override;
+  void SendSteps(std::string payload) override;
   bool Receive(Clock::duration patience) override;
   absl::StatusOr<CommunicatorId> ReserveCommunicators(int count, Deadline deadline) override;
   void SayRecoverable() override;
@@ -90,7 +79,6 @@ class ClientImpl final : public Client {
   // Takes in all that has come; with reading_ held. False once nothing more can come.
   bool TakeIn();
   void Handle(const Message& message);
-  bool AwaitMessage(Clock::duration patience);
   // Waits until there is something to read; false when the thread is to end.
   bool AwaitReadable();
   void Wake();
@@ -107,12 +95,16 @@ class ClientImpl final : public Client {
   void OnCommunicatorIds(const message::CommunicatorIds& ids);
   void StopThread();
 
+  // False: it is about something else.
+  bool TakeSteps(const Message& message);
+
   Connection connection_;
   const Logger logger_;
   Outbox outbox_{&connection_};
   const Fd wake_;  // eventfd: makes the control thread look at outbox_ and stopping_
   std::atomic<bool> stopping_ = false;
   Incarnation incarnation_;
+  std::function<void(absl::string_view)> steps_;
   std::vector<std::pair<int, Fd>> segments_;  // by rank, as they came
   std::vector<int> segment_fds_;
 
@@ -266,6 +258,10 @@ absl::StatusOr<ViewDescription> ClientImpl::AwaitView(
     }
     if (!message.ok()) return message.status();
     if (auto* view = std::get_if<message::View>(&*message)) return TakeView(std::move(*view));
+    if (TakeSteps(*message)) {
+      PHX_RETURN_IF_ERROR(SendTheRest(deadline));  // of the answer
+      continue;
+    }
     if (const auto* refused = std::get_if<message::Refused>(&*message)) return refused->status;
     if (const auto* line = std::get_if<message::Progress>(&*message)) {
       last_line = line->line;
@@ -347,7 +343,7 @@ void ClientImpl::ReadUntilEnd(Deadline deadline) {
     absl::StatusOr<Message> message = Await(deadline);
     if (absl::IsDeadlineExceeded(message.status())) return;
     if (message.ok()) {
-      NoteEnd(*message);
+      if (!TakeSteps(*message)) NoteEnd(*message);
     } else {
       SetEnd(message.status());
     }
@@ -388,6 +384,14 @@ void ClientImpl::SendOrdering(std::string payload) {
 
 void ClientImpl::SendCheckpoint(std::string payload) {
   if (outbox_.Post(message::Checkpoint{std::move(payload), 0})) Wake();
+}
+
+void ClientImpl::SetSteps(std::function<void(absl::string_view)> steps) {
+  steps_ = std::move(steps);
+}
+
+void ClientImpl::SendSteps(std::string payload) {
+  if (outbox_.Post(message::Steps{incarnation_, std::move(payload)})) Wake();
 }
 
 absl::StatusOr<CommunicatorId> ClientImpl::ReserveCommunicators(int count, Deadline deadline) {
@@ -486,7 +490,14 @@ bool ClientImpl::TakeIn() {
   return true;
 }
 
+bool ClientImpl::TakeSteps(const Message& message) {
+  const auto* const steps = std::get_if<message::Steps>(&message);
+  if (steps != nullptr && steps_) steps_(steps->payload);
+  return steps != nullptr;
+}
+
 void ClientImpl::Handle(const Message& message) {
+  if (TakeSteps(message)) return;
   if (const auto* ordering = std::get_if<message::Ordering>(&message)) {
     if (!revoked_ && !all_left_) events_->OnOrdering(ordering->payload);
     return;
@@ -510,6 +521,8 @@ void ClientImpl::Handle(const Message& message) {
     changed_.notify_all();
     return;
   }
+  const auto* const revoked = std::get_if<message::Revoked>(&message);
+  if (revoked_ && revoked != nullptr && !revoked->goes_on) events_->OnNoneFollows();
   if (revoked_ || all_left_) return;
   const std::optional<absl::Status> end = NoteEnd(message);
   if (!end.has_value()) return;
@@ -528,30 +541,11 @@ std::optional<absl::Status> ClientImpl::NoteEnd(const Message& message) {
   return end;
 }
 
-// An answer is on its way most times, and waking a core that sleeps takes longer than the answer.
-// So we look for it for a moment, as long as that was of use the last time.
-bool ClientImpl::AwaitMessage(Clock::duration patience) {
-  constexpr Clock::duration kLook = std::chrono::microseconds(50);
-  pollfd waited{connection_.fd(), POLLIN, 0};
-  if (looking_pays_) {
-    const Deadline end = Deadline::After(std::min(patience, kLook));
-    while (!end.Passed(Clock::now())) {
-      if (::poll(&waited, 1, 0) > 0) return true;
-      std::this_thread::yield();  // the agent may need the core
-    }
-  }
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
-  constexpr int64_t kSecond = 1'000'000'000;
-  const timespec timeout{ns / kSecond, ns % kSecond};
-  looking_pays_ = ::ppoll(&waited, 1, &timeout, nullptr) > 0;
-  return looking_pays_;
-}
-
 bool ClientImpl::Receive(Clock::duration patience) {
   const std::unique_lock lock(reading_, std::try_to_lock);
   if (!lock.owns_lock() || events_ == nullptr || all_left_) return false;
   reads_by_others_.fetch_add(1, std::memory_order_relaxed);
-  if (!AwaitMessage(patience)) return true;
+  if (!LookForInput(connection_.fd(), patience, &looking_pays_)) return true;
   // What ends the connection wakes the control thread as well.
   return TakeIn();
 }

@@ -14,6 +14,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, Clock::time_point
       begun_at_(now),
       join_deadline_(now + settings_.join_timeout),
       checkpoints_({}, settings_.persist),
+      steps_(settings_.claim),
       inquiries_({.witness_wait = settings_.witness_wait}) {
   if (settings_.record.has_value()) Resume(*settings_.record);
   faults_ = faults::FaultPlan(settings_.faults, performed_faults_);
@@ -79,6 +80,8 @@ void CoordinatorCore::Handle(const AgentSaid& said) {
     OnAskCommunicatorIds(said.agent, *ask);
   } else if (const auto* checkpoint = std::get_if<message::Checkpoint>(&said.message)) {
     OnCheckpoint(said.agent, *checkpoint);
+  } else if (const auto* steps = std::get_if<message::Steps>(&said.message)) {
+    OnSteps(said.agent, *steps);
   } else if (const auto* fault = std::get_if<message::FaultPerformed>(&said.message)) {
     OnFaultPerformed(*fault);
   } else if (const auto* silent = std::get_if<message::MemberSilent>(&said.message)) {
@@ -195,7 +198,7 @@ void CoordinatorCore::AnnounceView() {
     TellOfNextView();
   }
   Broadcast(view_);
-  BeginCheckpoints();
+  BeginSteps();
   if (job_settings_.ordering == OrderingMode::kOff) return;
   ordering_ = std::make_unique<JobOrdering>(view_);
   PassOn(ordering_->Begin());
@@ -353,6 +356,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
 
 void CoordinatorCore::FailRunning(const absl::Status& reason) {
   checkpoints_.EndView();
+  steps_.End();
   phase_ = Phase::kEnding;
   reason_ = reason;
   vacant_.clear();

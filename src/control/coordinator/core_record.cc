@@ -136,6 +136,7 @@ void CoordinatorCore::Admit(AgentId agent, const message::AgentHello& hello) {
 void CoordinatorCore::GoOnIfAllReturned() {
   if (!resumed_at_.has_value() || !awaited_nodes_.empty()) return;
   FailIfNoSpareLeft("all nodes that live have come back");
+  if (phase_ == Phase::kRecovering && !steps_.asked()) AskWhereAllStand();
   if (phase_ == Phase::kRecovering) BeginViewIfReady();
   EndIfAllLeft();
 }

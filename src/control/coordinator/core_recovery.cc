@@ -179,7 +179,7 @@ void CoordinatorCore::Revoke(const absl::Status& reason) {
   checkpoints_.EndView();
   for (auto& [incarnation, record] : members_) record.ready = false;
   Broadcast(message::Revoked{epoch_, reason, /*goes_on=*/true});
-  SuffersAt(faults::Point::kRevoked);
+  if (!SuffersAt(faults::Point::kRevoked)) AskWhereAllStand();
 }
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
@@ -188,6 +188,7 @@ void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::
     return FailRecovery(
         absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));
   }
+  AskWhereAllStand();
   PromoteSpare(lost);
   BeginViewIfReady();
 }
@@ -213,7 +214,8 @@ void CoordinatorCore::BeginCheckpoints() {
   }
   const int asked = job_settings_.replicas;
   PassOn(checkpoints_.BeginView(epoch_, std::move(agents), std::move(owners),
-                                {asked > 0 ? asked : kDefaultReplicas, asked > 0}));
+                                {asked > 0 ? asked : kDefaultReplicas, asked > 0},
+                                !job_settings_.live || steps_.rolls_back()));
 }
 
 void CoordinatorCore::RepeatCopies() {
@@ -254,6 +256,9 @@ void CoordinatorCore::PassOn(JobCheckpoints::Outputs outputs) {
         absl::StrCat("healthy again: every shard has ", *outputs.healthy_copies, " copies, ",
                      Milliseconds(now_ - copies_lost_at_), " after the loss was known (",
                      outputs.bytes_copied, " bytes copied)"));
+  }
+  if (outputs.restored.has_value() && job_settings_.live) {
+    PassOn(steps_.Restored(outputs.restored->version, now_));
   }
   if (!outputs.lost.ok()) FailRecovery(outputs.lost);
 }

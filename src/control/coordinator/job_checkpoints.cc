@@ -36,17 +36,25 @@ std::string Copies(int count) { return absl::StrCat(count, count == 1 ? " copy" 
 
 JobCheckpoints::Outputs JobCheckpoints::BeginView(Epoch epoch, std::vector<Agent> agents,
                                                   std::vector<AgentId> owners,
-                                                  const ReplicaSettings& replicas) {
+                                                  const ReplicaSettings& replicas, bool restores) {
   agents_ = std::move(agents);
   replicas_ = replicas;
   was_lost_ = was_lost_ || record_.term.epoch > 0;
   owners_ = std::move(owners);
   record_.term = {epoch.value, 0};
   restored_ = false;
+  restores_ = restores;
   bytes_restored_ = 0;
   Outputs outputs;
   Claim(&outputs);
   tier_.BeginView(Ids(), owners_, &outputs);
+  return outputs;
+}
+
+JobCheckpoints::Outputs JobCheckpoints::Restore() {
+  Outputs outputs;
+  restores_ = true;
+  if (commit_ != nullptr) BeginRestoreIfReady(&outputs);
   return outputs;
 }
 
@@ -136,7 +144,8 @@ void JobCheckpoints::OnInventory(checkpoint::Inventory inventory, Outputs* outpu
 }
 
 void JobCheckpoints::BeginRestoreIfReady(Outputs* outputs) {
-  if (commit_->asking() || restored_ || restore_ != nullptr || !tier_.known()) return;
+  if (!restores_ || restored_ || restore_ != nullptr) return;
+  if (commit_->asking() || !tier_.known()) return;
   checkpoint::RestoreSettings settings;
   settings.rounds_before = rounds_;
   restore_ = std::make_unique<checkpoint::Restore>(settings, record_, owners_, inventories_,

@@ -156,6 +156,7 @@ CoordinatorSettings Server::CoreSettings() const {
       options_.job,         RandomNumber(),  options_.join_timeout,         std::nullopt,
       options_.persist,     options_.faults, !options_.events_file.empty(), record_ != nullptr,
       options_.witness_wait};
+  if (record_ != nullptr) settings.claim = record_->claim();
   if (record_ != nullptr && record_->found().has_value()) {
     settings.record = record_->found();
     settings.job_token = settings.record->view.job_token;

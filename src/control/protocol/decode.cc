@@ -79,6 +79,7 @@ absl::StatusOr<JobSettings> SettingsOf(const wire::Settings& from) {
     return Malformed("a number of replicas out of range");
   }
   settings.replicas = from.replicas();
+  settings.live = from.live();
   return settings;
 }
 
@@ -271,6 +272,13 @@ absl::StatusOr<Message> Convert(const wire::Checkpoint& from) {
       from.descriptors()};
 }
 
+absl::StatusOr<Message> Convert(const wire::Steps& from) {
+  if (from.payload()->size() > kMaxCheckpointBytes) return Malformed("a payload is too long");
+  return message::Steps{
+      Incarnation{from.incarnation()},
+      std::string(reinterpret_cast<const char*>(from.payload()->data()), from.payload()->size())};
+}
+
 absl::StatusOr<Message> Convert(const wire::AskCommunicatorIds& from) {
   return message::AskCommunicatorIds{Incarnation{from.incarnation()}, from.request(), from.count()};
 }
@@ -297,8 +305,14 @@ absl::StatusOr<Message> ConvertOfSilence(const wire::Envelope& envelope) {
   if (const auto* from = envelope.body_as_Evict(); from != nullptr) return Convert(*from);
   if (const auto* from = envelope.body_as_AskWitness(); from != nullptr) return Convert(*from);
   if (const auto* from = envelope.body_as_WitnessSays(); from != nullptr) return Convert(*from);
+  if (envelope.body_as_Heartbeat() != nullptr) return Message(message::Heartbeat{});
   if (envelope.body_as_Probe() != nullptr) return Message(message::Probe{});
   return Message(message::ProbeAnswer{});
+}
+
+absl::StatusOr<Message> ConvertOfSpares(const wire::Envelope& envelope) {
+  if (const auto* from = envelope.body_as_StartSpare(); from != nullptr) return Convert(*from);
+  return Convert(*envelope.body_as_SpareGone());
 }
 
 absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
@@ -350,14 +364,14 @@ absl::StatusOr<Message> ConvertBody(const wire::Envelope& envelope) {
       return Convert(*envelope.body_as_Checkpoint());
     case wire::Body_FaultPerformed:
       return Convert(*envelope.body_as_FaultPerformed());
-    case wire::Body_Heartbeat:
-      return Message(message::Heartbeat{});
     case wire::Body_Suffer:
       return Convert(*envelope.body_as_Suffer());
+    case wire::Body_Steps:
+      return Convert(*envelope.body_as_Steps());
     case wire::Body_StartSpare:
-      return Convert(*envelope.body_as_StartSpare());
     case wire::Body_SpareGone:
-      return Convert(*envelope.body_as_SpareGone());
+      return ConvertOfSpares(envelope);
+    case wire::Body_Heartbeat:
     case wire::Body_MemberSilent:
     case wire::Body_MemberHeard:
     case wire::Body_Evict:

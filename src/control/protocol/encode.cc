@@ -32,7 +32,7 @@ Offset<wire::Settings> SettingsOf(FlatBufferBuilder& builder, const JobSettings&
   return wire::CreateSettings(
       builder, static_cast<uint8_t>(settings.ordering), settings.device_slots,
       settings.stall_timeout_ms, static_cast<uint8_t>(settings.stall_action),
-      settings.fusion_threshold, settings.suspect_after_ms, settings.replicas);
+      settings.fusion_threshold, settings.suspect_after_ms, settings.replicas, settings.live);
 }
 
 // One overload a message: builds its table.
@@ -150,6 +150,11 @@ struct Encoder {
     const auto payload = builder.CreateVector(
         reinterpret_cast<const uint8_t*>(ordering.payload.data()), ordering.payload.size());
     return wire::CreateOrdering(builder, payload);
+  }
+  auto operator()(const message::Steps& steps) {
+    const auto payload = builder.CreateVector(
+        reinterpret_cast<const uint8_t*>(steps.payload.data()), steps.payload.size());
+    return wire::CreateSteps(builder, steps.incarnation.value, payload);
   }
   auto operator()(const message::AskCommunicatorIds& ask) {
     return wire::CreateAskCommunicatorIds(builder, ask.incarnation.value, ask.request, ask.count);

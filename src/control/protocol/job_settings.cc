@@ -56,6 +56,9 @@ std::optional<SettingsDifference> Compare(const JobSettings& left, const JobSett
     return SettingsDifference{"PHALANX_REPLICAS", absl::StrCat(left.replicas),
                               absl::StrCat(right.replicas)};
   }
+  if (left.live != right.live) {
+    return SettingsDifference{"PHALANX_LIVE", left.live ? "1" : "0", right.live ? "1" : "0"};
+  }
   return std::nullopt;
 }
 

@@ -48,6 +48,7 @@ absl::string_view NameOf(const Message& message) {
     absl::string_view operator()(const message::WitnessSays&) const { return "WitnessSays"; }
     absl::string_view operator()(const message::Probe&) const { return "Probe"; }
     absl::string_view operator()(const message::ProbeAnswer&) const { return "ProbeAnswer"; }
+    absl::string_view operator()(const message::Steps&) const { return "Steps"; }
   };
   return std::visit(Namer{}, message);
 }

@@ -49,7 +49,17 @@ std::vector<Message> Samples() {
           CheckShard{kName, 2},
           ShardPart{kName, 2, 4096, 4099, 0xdeadbeef, std::string("\0\x01\xff", 3)},
           NoShard{kName, 2},
-          PartsLater{}};
+          PartsLater{},
+          AskStanding{kTerm},
+          Resolve{kTerm, 121},
+          CopyRegions{kTerm, 121, 3},
+          ServeRegions{kTerm, 121, 2},
+          ResumeSteps{kTerm},
+          ApplyStep{kTerm, 122},
+          RollBackSteps{kTerm},
+          StepReport{kTerm, 0, true, 121, StepBallot{122, 3}},
+          StepStands{kTerm, 0, 121, 4096},
+          Vote{kTerm, 0, 122}};
 }
 
 TEST(CheckpointWireTest, EveryKindSurvives) {

@@ -1,8 +1,8 @@
 // A rank's part of live healing: when its regions may change, and what it still knows of its last
 // step when the view changes. Pure.
 //
-// Regions change only in ApplyNow and in StartCopy. The step's inputs are kept from the vote until
-// ApplyNow or Recompute.
+// Regions change only in ApplyNow, in StartCopy, and between RestoreInstead and RegionsRestored.
+// The step's inputs are kept from the vote until ApplyNow or Recompute.
 #ifndef PHALANX_CHECKPOINT_STEP_MEMBER_H_
 #define PHALANX_CHECKPOINT_STEP_MEMBER_H_
 
@@ -23,10 +23,16 @@ struct StepComplete {
 struct RegionsCopied {  // StartCopy has ended well
   Term term;
   int64_t step = -1;
+  uint64_t bytes = 0;
 };
+struct RegionsRestored {  // all ranks have their regions as after this step, from a checkpoint
+  int64_t step = -1;
+};
+struct RegionsLost {};      // a step could be applied only in part, or its inputs are gone
 struct StepMemberAgain {};  // a timer's: repeats what may have been lost
-using StepMemberInput = std::variant<StepComplete, RegionsCopied, AskStanding, Resolve, CopyRegions,
-                                     ResumeSteps, ApplyStep, StepMemberAgain>;
+using StepMemberInput =
+    std::variant<StepComplete, RegionsCopied, RegionsRestored, RegionsLost, AskStanding, Resolve,
+                 CopyRegions, ServeRegions, ResumeSteps, ApplyStep, RollBackSteps, StepMemberAgain>;
 
 struct ApplyNow {  // run the program's apply before the next input
   int64_t step = 0;
@@ -36,14 +42,22 @@ struct StartCopy {  // from now on the regions are nobody's until RegionsCopied
   int64_t step = -1;
   int from = 0;
 };
-struct Recompute {  // the step wasn't committed: its results are void
+struct ServeCopy {  // `to` copies the regions from here; they stay as they are meanwhile
+  Term term;
+  int64_t step = -1;
+  int to = 0;
+};
+struct RestoreInstead {};  // until RegionsRestored the regions are nobody's
+struct Recompute {         // the step wasn't committed: its results are void
   int64_t step = 0;
 };
-using StepMemberOutput = std::variant<StepReport, StepStands, Vote, ApplyNow, StartCopy, Recompute>;
+using StepMemberOutput = std::variant<StepReport, StepStands, Vote, ApplyNow, StartCopy, ServeCopy,
+                                      RestoreInstead, Recompute>;
 
 class StepMember {
  public:
-  // `whole`: its regions are the program's first ones; otherwise it joins a job that has begun.
+  // `whole`: its regions are the program's first ones, alike on all ranks; otherwise they will be
+  // copied or restored.
   StepMember(int rank, bool whole);
 
   std::vector<StepMemberOutput> Step(const StepMemberInput& input);
@@ -57,11 +71,15 @@ class StepMember {
  private:
   void Handle(const StepComplete& complete);
   void Handle(const RegionsCopied& copied);
+  void Handle(const RegionsRestored& restored);
+  void Handle(const RegionsLost& lost);
   void Handle(const AskStanding& ask);
   void Handle(const Resolve& resolve);
   void Handle(const CopyRegions& copy);
+  void Handle(const ServeRegions& serve);
   void Handle(const ResumeSteps& resume);
   void Handle(const ApplyStep& apply);
+  void Handle(const RollBackSteps& roll_back);
   void Handle(const StepMemberAgain& again);
 
   void Apply(int64_t step);

@@ -30,6 +30,7 @@ struct StepStands {  // answers Resolve and CopyRegions
   Term term;
   int rank = 0;
   int64_t committed = -1;
+  uint64_t copied_bytes = 0;  // after CopyRegions
 };
 struct Vote {
   Term term;
@@ -51,12 +52,21 @@ struct CopyRegions {  // to a joiner: `from` stands at `target` and doesn't move
   int64_t target = -1;
   int from = 0;
 };
+struct ServeRegions {  // to `from`: `to` copies from it
+  Term term;
+  int64_t target = -1;
+  int to = 0;
+};
 struct ResumeSteps {
   Term term;
 };
 struct ApplyStep {
   Term term;
   int64_t step = 0;
+};
+
+struct RollBackSteps {  // live healing is impossible: the regions come from a checkpoint
+  Term term;
 };
 
 }  // namespace phalanx::checkpoint

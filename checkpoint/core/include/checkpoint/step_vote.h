@@ -26,9 +26,11 @@ struct StepVoteBegins {};  // the first input, once
 struct StepVoteAgain {};   // a timer's: repeats what hasn't been answered
 using StepVoteInput = std::variant<StepVoteBegins, StepReport, StepStands, Vote, StepVoteAgain>;
 
+using StepOrder =
+    std::variant<AskStanding, Resolve, CopyRegions, ServeRegions, ResumeSteps, ApplyStep>;
 struct TellRank {
   int rank = 0;
-  std::variant<AskStanding, Resolve, CopyRegions, ResumeSteps, ApplyStep> what;
+  StepOrder what;
 };
 struct StepsResume {  // all stand here
   int64_t committed = -1;
@@ -55,7 +57,7 @@ class StepVote {
   void Conclude();
   void TellJoiners();
   bool IsMember(int rank) const;
-  void TellAll(const std::variant<AskStanding, Resolve, CopyRegions, ResumeSteps, ApplyStep>& what);
+  void TellAll(const StepOrder& what);
 
   const Term term_;
   const std::vector<int> members_;

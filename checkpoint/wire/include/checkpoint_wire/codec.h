@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "checkpoint/messages.h"
 #include "checkpoint/restore.h"
+#include "checkpoint/step_messages.h"
 
 namespace phalanx::checkpoint {
 
@@ -169,7 +170,9 @@ using Message =
     std::variant<Ask, Orders, Fetch, Restored, Inventory, Stored, CopyIsBad, Wants, FetchEnded,
                  OpenRooms, Reached, Taken, AwaitsState, Loaded, Rooms, Verdict, Load,
                  DescribeState, AskTier, Tier, Persist, ShardWritten, PersistFailed, PeerAddress,
-                 Copy, CopyEnded, ReadPart, CheckShard, ShardPart, NoShard, PartsLater>;
+                 Copy, CopyEnded, ReadPart, CheckShard, ShardPart, NoShard, PartsLater, AskStanding,
+                 Resolve, CopyRegions, ServeRegions, ResumeSteps, ApplyStep, RollBackSteps,
+                 StepReport, StepStands, Vote>;
 
 // Bounds that the decoder holds.
 inline constexpr int kMaxRank = 65535;
@@ -180,7 +183,7 @@ inline constexpr size_t kMaxProblemBytes = 8192;  // longer ones are cut by the 
 inline constexpr size_t kMostHostBytes = 255;
 inline constexpr uint32_t kMostPartBytes = uint32_t{512} << 10;
 
-// The name of the agent that speaks isn't sent: whoever gets a message knows from whom.
+// The name of the agent or the rank that speaks isn't sent: whoever gets a message knows from whom.
 std::string Encode(const Message& message);
 
 // Any bytes are safe to pass. INVALID_ARGUMENT when they are not a well-formed message within its

@@ -61,6 +61,7 @@ enum class Point : uint8_t {
   kRestored,
   kRevoked,
   kProposed,
+  kVoted,
 };
 
 struct When {

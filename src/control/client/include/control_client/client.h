@@ -59,6 +59,8 @@ class ClientEvents {
   // member is gone; names its rank, node and how it ended) or ABORTED. At most once in a view;
   // whether another one follows, Client::goes_on() says.
   virtual void OnRevoked(const absl::Status& reason) = 0;
+  // After OnRevoked() with Client::goes_on(): no other view follows after all.
+  virtual void OnNoneFollows() {}
   // The agent itself is gone, so nobody on this node hears of the job any more; after OnRevoked().
   // Under a launcher the node is down then and the process has no business going on: the session
   // decides. At most once.
@@ -119,6 +121,14 @@ class Client {
 
   // The same for a message about checkpoints.
   virtual void SendCheckpoint(std::string payload) = 0;
+
+  // Of steps that are applied live. What is said of them comes also while no view is there, and is
+  // told by whoever reads then: the control thread, Receive(), or one of the calls that wait for a
+  // view; one at a time. `steps` must not block nor call the client, SendSteps() apart. Before
+  // Join() or JoinAsSpare().
+  virtual void SetSteps(std::function<void(absl::string_view payload)> steps) = 0;
+  // As SendOrdering(), and inside of `steps` at any time.
+  virtual void SendSteps(std::string payload) = 0;
 
   // For a thread that waits for a message of the ordering service's: reads in the control thread's
   // place, which saves its being woken. Waits `patience` at most and tells ClientEvents of what has

@@ -23,6 +23,7 @@
 #include "control_coordinator/job_event.h"
 #include "control_coordinator/job_history.h"
 #include "control_coordinator/job_ordering.h"
+#include "control_coordinator/job_steps.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
 #include "faults/fault.h"
@@ -99,6 +100,7 @@ struct CoordinatorSettings {
   bool keeps_record = false;          // somebody goes on from it when this coordinator is gone
   // How long other agents wait for an answer of one that is silent here.
   Clock::duration witness_wait = membership::InquirySettings{}.witness_wait;
+  uint64_t claim = 0;  // of the record; higher than that of every earlier coordinator of the job
 };
 
 // A job passes through joining → running → over; a failure leads from the first two to `ending`
@@ -189,6 +191,7 @@ class CoordinatorCore {
   void OnFinished(AgentId agent, const message::Finished& finished);
   void OnSpareGone(AgentId agent, const message::SpareGone& gone);
   void OnCheckpoint(AgentId agent, const message::Checkpoint& message);
+  void OnSteps(AgentId agent, const message::Steps& message);
   void OnAskCommunicatorIds(AgentId agent, const message::AskCommunicatorIds& ask);
 
   void OnAskStatus(AgentId asker, const message::AskStatus& ask);
@@ -253,6 +256,10 @@ class CoordinatorCore {
   void BeginViewIfReady();
   void TellOfNextView();
   void TellOfRestored(const JobCheckpoints::Outputs& outputs);
+  // Of a job that heals live: core_steps.cc.
+  void AskWhereAllStand();
+  void BeginSteps();
+  void TellOfHealed(const JobSteps::Resumed& resumed);
   void CheckRecoveryDeadline();
   void FailRunning(const absl::Status& reason);
   void Forget(uint64_t incarnation);
@@ -268,6 +275,7 @@ class CoordinatorCore {
 
   void PassOn(JobOrdering::Outputs outputs);
   void PassOn(JobCheckpoints::Outputs outputs);
+  void PassOn(JobSteps::Outputs outputs);
   void BeginCheckpoints();
   void Resume(const JobRecord& record);
   void Admit(AgentId agent, const message::AgentHello& hello);
@@ -323,6 +331,7 @@ class CoordinatorCore {
   std::map<int, AgentId> agent_of_node_;   // of the view; the agent may be gone
   std::unique_ptr<JobOrdering> ordering_;  // from the view on, of a job that is ordered
   JobCheckpoints checkpoints_;
+  JobSteps steps_;
   JobHistory history_;
   std::set<uint32_t> performed_faults_;
   std::map<uint64_t, Clock::time_point> warned_of_;  // of whose silence, by incarnation: when

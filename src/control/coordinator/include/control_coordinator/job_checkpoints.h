@@ -56,9 +56,12 @@ class JobCheckpoints {
       : record_(std::move(record)), tier_(std::move(persist)) {}
 
   // `agents`: all that are there. `owners`: each rank's, one of them. Asks all agents what they
-  // hold; then every rank is told what to restore, and missing copies are made again.
+  // hold; then every rank is told what to restore, unless it doesn't before Restore() is called,
+  // and missing copies are made again.
   Outputs BeginView(Epoch epoch, std::vector<Agent> agents, std::vector<checkpoint::AgentId> owners,
-                    const ReplicaSettings& replicas);
+                    const ReplicaSettings& replicas, bool restores = true);
+  // In such a view: it does after all.
+  Outputs Restore();
   // The view is revoked: what was not committed is given up. Until the next view begins there are
   // no outputs.
   void EndView();
@@ -94,7 +97,7 @@ class JobCheckpoints {
     return {replicas_.wanted, copies_, was_lost_, told_copies_.has_value()};
   }
   // In this view all ranks have what they go on from.
-  bool restored() const { return restored_; }
+  bool restored() const { return restored_ || !restores_; }
   // The job ends: the newest committed version is written even if it isn't due. Not while one is.
   Outputs WriteLast();
 
@@ -130,6 +133,7 @@ class JobCheckpoints {
   std::unique_ptr<checkpoint::Restore> restore_;  // null: not all is known yet
   uint64_t rounds_ = 0;                           // of the restores that were given up
   bool restored_ = false;                         // in this view
+  bool restores_ = true;                          // the same
   uint64_t bytes_restored_ = 0;
   int copies_ = 1;                  // of each shard, as placed
   int most_copies_ = 1;             // that were ever possible

@@ -22,7 +22,9 @@ namespace phalanx::control {
 //   recovered     epoch step bytes total_us returned_us restored_us
 //                                     all ranks go on from `step`: so long after the loss was
 //                                     known, of which so long until all had come back, and so long
-//                                     to restore so many bytes
+//                                     to restore so many bytes. With `live` 1: to copy them from
+//                                     ranks that had them, and `recomputed` steps were completed by
+//                                     some and not committed
 //   copy_corrupt  version epoch rank  a saved copy of that rank's shard
 //   version_lost  version epoch rank  no good copy of that rank's shard is left
 struct JobEvent {

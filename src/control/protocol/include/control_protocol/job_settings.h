@@ -45,7 +45,8 @@ struct JobSettings {
   StallAction stall_action = StallAction::kAbort;
   uint64_t fusion_threshold = 0;  // PHALANX_FUSION_THRESHOLD, bytes
   uint32_t suspect_after_ms = kDefaultSuspectAfterMs;
-  int replicas = 0;  // copies of each rank's state; 0: kDefaultReplicas
+  int replicas = 0;   // copies of each rank's state; 0: kDefaultReplicas
+  bool live = false;  // PHALANX_LIVE
 
   bool operator==(const JobSettings&) const = default;
 

@@ -20,7 +20,7 @@
 namespace phalanx::control {
 
 // What both sides of a connection must speak; told in Join and AgentHello.
-inline constexpr uint32_t kProtocolVersion = 7;
+inline constexpr uint32_t kProtocolVersion = 8;
 
 // Bounds that the decoder holds. A text beyond its bound is cut by the encoder.
 inline constexpr int kMaxWorldSize = 65536;
@@ -245,6 +245,14 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
+// About steps that are applied live; what is inside is checkpoint_wire's. From a member, or to one;
+// also while a revoked view's members wait for the next one. At most kMaxCheckpointBytes.
+struct Steps {
+  Incarnation incarnation;
+  std::string payload;
+  bool operator==(const Steps&) const = default;
+};
+
 // From a member: numbers that no other communicator of the view has.
 struct AskCommunicatorIds {
   Incarnation incarnation;  // of the asker
@@ -284,7 +292,7 @@ using Message = std::variant<
     message::Finished, message::AllFinished, message::Checkpoint, message::FaultPerformed,
     message::Heartbeat, message::MemberSilent, message::MemberHeard, message::Evict,
     message::Suffer, message::StartSpare, message::SpareGone, message::AskWitness,
-    message::WitnessSays, message::Probe, message::ProbeAnswer>;
+    message::WitnessSays, message::Probe, message::ProbeAnswer, message::Steps>;
 
 // members[i].node, for all i.
 std::vector<int> NodesByRank(const message::View& view);

@@ -26,6 +26,8 @@ class LoggedRegister final : public JobRegister {
 
   // Durable when it returns.
   void Write(const JobRecord& record, Done done) override;
+  // One more with each change of the record.
+  uint64_t claim() const override { return proposer_.known()->version; }
 
  private:
   explicit LoggedRegister(VoterLog log);
