@@ -3,7 +3,10 @@
 // end all ranks have the same weights, bit for bit, and the same ones from run to run, also when a
 // rank was lost meanwhile and a spare took its place.
 //
-//   phalanx run -n 4 --spares 1 -- train [--epochs N] [--batch N] [--data FILE]
+//   phalanx run -n 4 --spares 1 -- train [--epochs N] [--batch N] [--data FILE] [--live]
+//
+// With --live nothing is saved: after a loss the others go on with the weights that they have, and
+// the new rank copies them.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -32,12 +35,18 @@ struct Settings {
   int epochs = 20;
   int batch = 64;  // digits a step, over all ranks
   std::string data = DefaultDigitsPath();
+  bool live = false;
 };
 
 absl::StatusOr<Settings> ParseSettings(int argc, char** argv) {
   Settings settings;
   for (int i = 1; i < argc; i += 2) {
     const std::string flag = argv[i];
+    if (flag == "--live") {
+      settings.live = true;
+      --i;
+      continue;
+    }
     if (i + 1 == argc) return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
     const std::string value = argv[i + 1];
     bool good = true;
@@ -49,7 +58,7 @@ absl::StatusOr<Settings> ParseSettings(int argc, char** argv) {
       settings.data = value;
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat("unknown flag ", flag, "; known are --epochs, --batch and --data"));
+          absl::StrCat("unknown flag ", flag, "; known are --epochs, --batch, --data and --live"));
     }
     if (!good) return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, " isn't positive"));
   }
@@ -84,6 +93,7 @@ class Trainer {
     epoch_ = 0;
     for (int64_t step = *first; step < settings_.epochs * StepsPerEpoch(); ++step) {
       if (const absl::Status status = Step(view, step); !status.ok()) return status;
+      if (settings_.live) continue;
       if (const absl::Status status = view.Checkpoint(state, step); !status.ok()) return status;
     }
     return absl::OkStatus();
@@ -114,33 +124,40 @@ class Trainer {
   absl::Status Step(phalanx::View& view, int64_t step) {
     const int64_t within_epoch = step % StepsPerEpoch();
     GoToEpoch(static_cast<int>(step / StepsPerEpoch()) + 1);
-    if (within_epoch == 0) loss_ = 0;
+    double loss = 0;
     const size_t start = static_cast<size_t>(within_epoch) * BatchSize();
     const size_t end = std::min(start + BatchSize(), order_.size());
     std::fill(gradient_.begin(), gradient_.end(), 0.0f);
     for (size_t i = start + static_cast<size_t>(view.rank()); i < end;
          i += static_cast<size_t>(view.size())) {
-      loss_ += network_.AddGradient(training_[static_cast<size_t>(order_[i])], gradient_);
+      loss += network_.AddGradient(training_[static_cast<size_t>(order_[i])], gradient_);
     }
-    const absl::Status status = view.world()
-                                    .AllReduce(gradient_.data(), gradient_.data(), gradient_.size(),
-                                               phalanx::DataType::kFloat32, phalanx::ReduceOp::kSum)
-                                    .Wait();
+    absl::Status status =
+        Sum(view, gradient_.data(), gradient_.size(), phalanx::DataType::kFloat32);
+    // What is the same on all ranks can be copied to a new one.
+    if (status.ok() && settings_.live) status = Sum(view, &loss, 1, phalanx::DataType::kFloat64);
     if (!status.ok()) return status;
-    network_.Update(gradient_, kLearningRate / static_cast<float>(end - start), kMomentum);
+    const auto apply = [&] {
+      network_.Update(gradient_, kLearningRate / static_cast<float>(end - start), kMomentum);
+      loss_ = (within_epoch == 0 ? 0 : loss_) + loss;
+      return absl::OkStatus();
+    };
+    status = settings_.live ? view.Step(step, apply) : apply();
+    if (!status.ok()) return status;
     return end == order_.size() ? Report(view) : absl::OkStatus();
   }
 
+  static absl::Status Sum(phalanx::View& view, void* values, size_t count, phalanx::DataType type) {
+    return view.world().AllReduce(values, values, count, type, phalanx::ReduceOp::kSum).Wait();
+  }
+
   absl::Status Report(phalanx::View& view) {
-    double totals[2] = {loss_, 0};
+    double totals[2] = {!settings_.live || view.rank() == 0 ? loss_ : 0, 0};
     for (size_t i = static_cast<size_t>(view.rank()); i < test_.size();
          i += static_cast<size_t>(view.size())) {
       totals[1] += network_.Classify(test_[i]) == test_[i].label;
     }
-    const absl::Status status =
-        view.world()
-            .AllReduce(totals, totals, 2, phalanx::DataType::kFloat64, phalanx::ReduceOp::kSum)
-            .Wait();
+    const absl::Status status = Sum(view, totals, 2, phalanx::DataType::kFloat64);
     if (!status.ok() || view.rank() != 0) return status;
     std::printf("epoch %2d  loss %.4f  test accuracy %.2f %%\n", epoch_,
                 totals[0] / static_cast<double>(training_.size()),
@@ -156,7 +173,7 @@ class Trainer {
   int epoch_ = 0;
   std::mt19937 random_;
   Network network_{1};
-  double loss_ = 0;  // of this rank's digits in epoch_
+  double loss_ = 0;  // in epoch_; of this rank's digits, or with --live of all
   absl::Span<float> gradient_;
 };
 
@@ -171,6 +188,7 @@ absl::Status Run(int argc, char** argv) {
     return absl::InvalidArgumentError(absl::StrCat(settings->data, " has too few digits"));
   }
 
+  options->live = settings->live;
   auto session = phalanx::Session::Join(*options);
   if (!session.ok()) return session.status();
   Trainer trainer(*settings, *digits);

@@ -96,6 +96,11 @@ struct PHALANX_EXPORT Options {
   // to 16. 0: two, if there are two. The same on all ranks.
   int replicas = 0;
 
+  // The state is the same on all ranks and changes only in View::Step(): after a loss no step is
+  // taken back, and a new rank copies the state from another. PHALANX_LIVE; equal on all ranks, so
+  // programs that call Step() set it themselves.
+  bool live = false;
+
   // Least severity that is printed: "info", "warning" (default) or "error". PHALANX_LOG.
   std::string log = "warning";
 

@@ -44,7 +44,8 @@ class PHALANX_EXPORT View {
 
   // Once in every view and before anything else: puts the regions into the state that all ranks go
   // on from, and returns the step that comes next: the one after the newest committed checkpoint's;
-  // before the first, 0, with the regions as this rank's first Restore() found them.
+  // before the first, 0, with the regions as this rank's first Restore() found them. In a job with
+  // Options::live: the step after the last one that was applied; see Step().
   //   INVALID_ARGUMENT    two regions of one name, or others than in this rank's first Restore()
   //   FAILED_PRECONDITION it was called before in this view, or this process has no place
   //   RESOURCE_EXHAUSTED  the machine hasn't the memory for the copies; see docs/recovery.md
@@ -67,6 +68,25 @@ class PHALANX_EXPORT View {
   // from there; besides
   //   FAILED_PRECONDITION  the one before hasn't been waited for
   CheckpointCopy BeginCheckpoint(absl::Span<const StateRegion> regions, int64_t step);
+
+  // In a job with Options::live, whose regions are the same on every rank: commits a step and
+  // applies it. Called by all ranks with the steps from Restore()'s on, one after the other, when
+  // all of the step's operations, on all communicators, have completed on this rank. The regions
+  // that Restore() was given change only in `apply`, which is called at most once, in here, when
+  // all ranks have come to this call; what it reads must stay as it is until then. So no step that
+  // any rank has applied is ever taken back, and at most one is computed again after a loss.
+  //
+  // It costs each step one message to the coordinator and one back. When the view ends meanwhile it
+  // is decided first, among those who are left, whether the step stands; if so it is applied. That
+  // takes as long as the slowest of them needs to hear of the view's end, at most
+  // Options::join_timeout.
+  //   INVALID_ARGUMENT    not the step that follows
+  //   FAILED_PRECONDITION without Options::live, or without Restore() before it
+  //   DEADLINE_EXCEEDED   not all ranks came to it within Options::operation_timeout; this rank's
+  //                       regions count for nothing any more
+  //   the view's end      whether the step was applied or not, the next Restore() says
+  //   apply's error       the step stands on the others, and this rank can't go on
+  absl::Status Step(int64_t step, const std::function<absl::Status()>& apply);
 
  private:
   friend class Session;

@@ -50,7 +50,12 @@ void FirstState::KeepOrRestore(absl::Span<const StateRegion> regions) {
   is_kept_ = true;
 }
 
+void FirstState::Keep(absl::Span<const StateRegion> regions) {
+  if (!is_kept_ && !is_forgotten_) KeepOrRestore(regions);
+}
+
 void FirstState::Forget() {
+  is_forgotten_ = true;
   is_kept_ = false;
   for (Region& region : regions_) region.copy = {};
 }

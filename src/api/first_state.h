@@ -21,6 +21,8 @@ class FirstState {
   // INVALID_ARGUMENT: these aren't the regions that were described: other names, sizes or order.
   // They may lie elsewhere.
   absl::Status Compare(absl::Span<const StateRegion> regions) const;
+  // Of regions that compare equal: copies them, if nothing was ever kept.
+  void Keep(absl::Span<const StateRegion> regions);
   // Of regions that compare equal: copies them the first time, later writes the copy back.
   void KeepOrRestore(absl::Span<const StateRegion> regions);
   // Something newer is saved, so the copy isn't needed any more.
@@ -37,6 +39,7 @@ class FirstState {
 
   bool is_described_ = false;
   bool is_kept_ = false;
+  bool is_forgotten_ = false;
   std::vector<Region> regions_;
   size_t bytes_ = 0;
 };

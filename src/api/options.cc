@@ -169,6 +169,7 @@ std::vector<Entry> BehaviourEntries() {
        [](Options& o, const std::string& t) { return ParseWholeMilliseconds(t, &o.suspect_after); },
        {}},
       {"REPLICAS", [](Options& o, const std::string& t) { return ParseInt(t, &o.replicas); }, {}},
+      {"LIVE", [](Options& o, const std::string& t) { return ParseBool(t, &o.live); }, {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
        {}},

@@ -11,6 +11,7 @@
 #include "find_agent.h"
 #include "phalanx/options.h"
 #include "saver.h"
+#include "stepper.h"
 
 namespace phalanx::api {
 
@@ -21,6 +22,7 @@ struct Participant {
   std::unique_ptr<device::Device> device;  // a program's streams outlive views
   FoundAgent agent;
   std::unique_ptr<Saver> saver;
+  std::unique_ptr<Stepper> stepper;
   std::unique_ptr<control::Client> client;  // null once the process has given up its part
 };
 

@@ -47,6 +47,7 @@ absl::Status Saver::OnMessage(absl::string_view payload, std::vector<control::Fd
     }
   } else if (const auto* restored = std::get_if<checkpoint::Restored>(&message)) {
     restored_ = restored->name;
+    hooks_.restored(restored->name.version);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError("the agent said of checkpoints what makes no sense");
@@ -65,13 +66,22 @@ absl::Status Saver::Wait(std::unique_lock<std::mutex>& lock, const char* what, D
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, Deadline deadline) {
+absl::Status Saver::BeginRestore(absl::Span<const StateRegion> regions) {
   if (has_state_) {
     return absl::FailedPreconditionError("Restore was called before in this view");
   }
-  PHX_RETURN_IF_ERROR(first_state_.Describe(regions));
+  return first_state_.Describe(regions);
+}
+
+void Saver::GoOnAfter(int64_t step) {
+  has_state_ = true;
+  last_step_ = step;
+}
+
+absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, Deadline deadline) {
+  PHX_RETURN_IF_ERROR(BeginRestore(regions));
   if (rooms_.empty()) PHX_RETURN_IF_ERROR(OpenRooms(regions, deadline));
-  send_(checkpoint::AwaitsState{});
+  hooks_.send(checkpoint::AwaitsState{});
   std::unique_lock lock(mutex_);
   while (true) {
     PHX_RETURN_IF_ERROR(Wait(lock, "restoring the state", deadline,
@@ -79,13 +89,12 @@ absl::StatusOr<int64_t> Saver::Restore(absl::Span<const StateRegion> regions, De
     if (restored_.has_value()) break;
     const auto [load, fd] = *std::exchange(load_, std::nullopt);
     lock.unlock();
-    send_(checkpoint::Loaded{load.round, Perform(load, fd, regions)});
+    hooks_.send(checkpoint::Loaded{load.round, Perform(load, fd, regions)});
     lock.lock();
   }
-  has_state_ = true;
-  last_step_ = restored_->version;
+  if (!on_demand_) GoOnAfter(restored_->version);
   if (*restored_ != checkpoint::kInitialVersion) first_state_.Forget();
-  TouchRooms();
+  if (!on_demand_) TouchRooms();
   return restored_->version + 1;
 }
 
@@ -108,15 +117,15 @@ void Saver::DescribeState(absl::Span<const StateRegion> regions) {
     state.regions.push_back({region.name.substr(0, checkpoint::kMaxNameBytes), region.bytes});
     name_bytes += state.regions.back().name.size();
     if (state.regions.size() < kMostRegions && name_bytes < kMostNameBytes) continue;
-    send_(std::exchange(state, {}));
+    hooks_.send(std::exchange(state, {}));
     name_bytes = 0;
   }
-  send_(state);
+  hooks_.send(state);
 }
 
 absl::Status Saver::OpenRooms(absl::Span<const StateRegion> regions, Deadline deadline) {
   DescribeState(regions);
-  send_(checkpoint::OpenRooms{first_state_.bytes()});
+  hooks_.send(checkpoint::OpenRooms{first_state_.bytes()});
   std::unique_lock lock(mutex_);
   PHX_RETURN_IF_ERROR(Wait(lock, "the agent's answer about memory for checkpoints", deadline,
                            [this] { return opened_.has_value(); }));
@@ -180,11 +189,12 @@ absl::Status Saver::MayBegin(absl::Span<const StateRegion> regions, int64_t step
 
 absl::Status Saver::TakeCopy(absl::Span<const StateRegion> regions, int64_t step,
                              Deadline deadline) {
+  if (rooms_.empty()) PHX_RETURN_IF_ERROR(OpenRooms(regions, deadline));
   {
     const std::lock_guard lock(mutex_);
     verdict_.reset();
   }
-  send_(checkpoint::Reached{step});
+  hooks_.send(checkpoint::Reached{step});
   std::unique_lock lock(mutex_);
   PHX_RETURN_IF_ERROR(Wait(lock, "the decision on a checkpoint", deadline,
                            [&] { return verdict_.has_value() && verdict_->version == step; }));
@@ -200,7 +210,7 @@ absl::Status Saver::TakeCopy(absl::Span<const StateRegion> regions, int64_t step
     std::memcpy(to, region.data, region.bytes);
     to += region.bytes;
   }
-  send_(checkpoint::Taken{step});
+  hooks_.send(checkpoint::Taken{step});
   return absl::OkStatus();
 }
 

@@ -29,8 +29,13 @@ namespace phalanx::api {
 // and what saves on one thread at a time; the rest on any.
 class Saver {
  public:
-  // `send` hands a message to the agent; never blocks.
-  explicit Saver(std::function<void(const checkpoint::Message&)> send) : send_(std::move(send)) {}
+  struct Hooks {
+    std::function<void(const checkpoint::Message&)> send;  // to the agent; never blocks
+    // All ranks have this version, or their first state; on the thread that hears of it.
+    std::function<void(int64_t version)> restored;
+  };
+  // `on_demand`: memory for copies is taken when the first is taken, and not before.
+  Saver(Hooks hooks, bool on_demand) : hooks_(std::move(hooks)), on_demand_(on_demand) {}
 
   void BeginView();
   // The calls that wait end with `reason`, and so do later ones, until the next view begins.
@@ -41,6 +46,11 @@ class Saver {
   // See View::Restore(), Checkpoint() and BeginCheckpoint(), after which
   // comes EndSave(), once: it waits for the copy.
   absl::StatusOr<int64_t> Restore(absl::Span<const StateRegion> regions, Deadline deadline);
+  // Instead of Restore(), which may come in between: checks what it checks; keeps the regions as
+  // they are, if nothing was kept yet; and says that they are those after `step`.
+  absl::Status BeginRestore(absl::Span<const StateRegion> regions);
+  void KeepFirst(absl::Span<const StateRegion> regions) { first_state_.Keep(regions); }
+  void GoOnAfter(int64_t step);
   absl::Status Save(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline);
   absl::Status BeginSave(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline);
   absl::Status EndSave();
@@ -58,7 +68,8 @@ class Saver {
   absl::Status Wait(std::unique_lock<std::mutex>& lock, const char* what, Deadline deadline,
                     const std::function<bool()>& ready);
 
-  const std::function<void(const checkpoint::Message&)> send_;
+  const Hooks hooks_;
+  const bool on_demand_;
   FirstState first_state_;             // of the calling thread, as all that has no other remark
   std::vector<Mapping> rooms_;         // where to save
   bool is_touched_ = false;            // or about to be

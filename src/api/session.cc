@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "communicator_state.h"
 #include "control_bootstrap/bootstrap.h"
+#include "healing.h"
 #include "placement.h"
 #include "session_state.h"
 
@@ -24,7 +25,20 @@ bool MayComeOfLoss(const absl::Status& status) {
 
 absl::StatusOr<int64_t> View::Restore(absl::Span<const StateRegion> regions) {
   if (state_ == nullptr) return absl::FailedPreconditionError("a spare restores inside of Run");
-  return state_->saver().Restore(regions, Deadline::After(state_->options().operation_timeout));
+  const Deadline deadline = Deadline::After(state_->options().operation_timeout);
+  if (!state_->options().live) return state_->saver().Restore(regions, deadline);
+  return api::RestoreLive(state_->saver(), state_->stepper(), world(), regions, deadline);
+}
+
+absl::Status View::Step(int64_t step, const std::function<absl::Status()>& apply) {
+  if (state_ == nullptr) return absl::FailedPreconditionError("a spare takes steps inside of Run");
+  const Options& options = state_->options();
+  if (!options.live) {
+    return absl::FailedPreconditionError("Step needs Options::live (PHALANX_LIVE=1) on all ranks");
+  }
+  state_->faults().AtStep(rank(), step, state_->client());
+  return state_->stepper().Step(step, apply, Deadline::After(options.operation_timeout),
+                                options.join_timeout);
 }
 
 absl::Status View::Checkpoint(absl::Span<const StateRegion> regions, int64_t step) {

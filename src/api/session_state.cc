@@ -45,6 +45,7 @@ control::JobSettings SettingsOf(const Options& options) {
   settings.fusion_threshold = options.fusion_threshold;
   settings.suspect_after_ms = static_cast<uint32_t>(options.suspect_after.count());
   settings.replicas = options.replicas;
+  settings.live = options.live;
   return settings;
 }
 
@@ -54,6 +55,25 @@ LogSeverity LeastSeverity(const std::string& name) {
 }
 
 }  // namespace
+
+// What lives as long as the participant.
+void SessionState::MakeParts(Participant* participant) {
+  participant->stepper = std::make_unique<Stepper>(Stepper::Hooks{
+      .send =
+          [participant](const checkpoint::Message& message) {
+            participant->client->SendSteps(checkpoint::Encode(message));
+          },
+      .receive = [participant](
+                     Clock::duration patience) { return participant->client->Receive(patience); }});
+  participant->saver = std::make_unique<Saver>(
+      Saver::Hooks{.send =
+                       [participant](const checkpoint::Message& message) {
+                         participant->client->SendCheckpoint(checkpoint::Encode(message));
+                       },
+                   .restored = [participant](
+                                   int64_t version) { participant->stepper->OnRestored(version); }},
+      participant->options.live);
+}
 
 SessionState::SessionState(std::shared_ptr<Participant> participant)
     : participant_(std::move(participant)) {}
@@ -70,11 +90,8 @@ absl::StatusOr<std::shared_ptr<SessionState>> SessionState::Join(const Options& 
                                                 : "";
   auto participant = std::make_shared<Participant>(
       Participant{options, Logger::ToStderr(label, LeastSeverity(options.log)), RandomIncarnation(),
-                  device::OpenHostDevice(), FoundAgent{}, nullptr, nullptr});
-  participant->saver = std::make_unique<Saver>(
-      [participant = participant.get()](const checkpoint::Message& message) {
-        participant->client->SendCheckpoint(checkpoint::Encode(message));
-      });
+                  device::OpenHostDevice(), FoundAgent{}, nullptr, nullptr, nullptr});
+  MakeParts(participant.get());
   auto state = std::shared_ptr<SessionState>(new SessionState(std::move(participant)));
   PHX_RETURN_IF_ERROR(state->Connect(Deadline::After(options.join_timeout)));
   return state;
@@ -114,6 +131,10 @@ absl::Status SessionState::Connect(Deadline deadline) {
   PHX_ASSIGN_OR_RETURN(participant_->agent, FindAgent(options(), deadline));
   PHX_ASSIGN_OR_RETURN(participant_->client,
                        control::Client::Connect(participant_->agent.socket, logger(), deadline));
+  client().SetSteps([participant = participant_.get()](absl::string_view payload) {
+    const absl::Status status = participant->stepper->OnMessage(payload);
+    if (!status.ok()) participant->logger.Error(std::string(status.message()));
+  });
   if (options().spare) return client().JoinAsSpare(request, deadline);
   // Only when somebody is late enough for a person to ask.
   const Deadline soon = Deadline::After(std::chrono::seconds(1));
@@ -158,6 +179,7 @@ absl::Status SessionState::BuildEngine() {
   engine_ = std::make_unique<engine::Engine>(std::move(config));
   open_.store(true, std::memory_order_release);
   saver().BeginView();
+  stepper().BeginView(view_.epoch.value);
   client().Start(this);
   return absl::OkStatus();
 }
@@ -256,9 +278,13 @@ void SessionState::OnCheckpoint(absl::string_view payload, std::vector<control::
 void SessionState::OnRevoked(const absl::Status& reason) {
   engine_->Abort(reason);
   saver().EndView(reason);
+  stepper().EndView(reason, client().goes_on());
 }
 
+void SessionState::OnNoneFollows() { stepper().NoneFollows(); }
+
 void SessionState::OnAgentLost() {
+  stepper().NoneFollows();
   if (!options().supervised) return;
   // A node is up with its agent or it is down: nobody is left to end this process later.
   logger().Error("the agent that started this process is gone; ending with it");

@@ -41,6 +41,7 @@ class SessionState final : public control::ClientEvents {
   control::Client& client() { return *participant_->client; }
   FaultInjector& faults() { return faults_; }
   Saver& saver() { return *participant_->saver; }
+  Stepper& stepper() { return *participant_->stepper; }
   bool has_place() const { return engine_ != nullptr; }
   bool had_place() const { return return_.has_value(); }
   const control::ViewDescription& view() const { return view_; }
@@ -81,10 +82,12 @@ class SessionState final : public control::ClientEvents {
   void OnRevoked(const absl::Status& reason) override;
   void OnOrdering(absl::string_view payload) override;
   void OnCheckpoint(absl::string_view payload, std::vector<control::Fd> fds) override;
+  void OnNoneFollows() override;
   void OnAgentLost() override;
 
  private:
   explicit SessionState(std::shared_ptr<Participant> participant);
+  static void MakeParts(Participant* participant);
   absl::StatusOr<control::JoinRequest> Prepare();
   absl::Status Connect(Deadline deadline);
   absl::Status Enter(control::ViewDescription view);

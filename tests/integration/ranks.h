@@ -33,6 +33,7 @@ class Ranks : public control::JobFixture {
     options.ordering = ordering_;
     options.device_slots = device_slots_;
     options.fusion_threshold = fusion_threshold_;
+    options.live = live_;
     return options;
   }
 
@@ -60,6 +61,7 @@ class Ranks : public control::JobFixture {
   int device_slots_ = 0;
   size_t fusion_threshold_ = 0;
   bool expect_orderly_ = true;
+  bool live_ = false;
 };
 
 }  // namespace phalanx
