@@ -36,7 +36,7 @@ ROOMS = {
                     "checkpoint", "checkpoint_digest", "checkpoint_files", "checkpoint_wire"},
     # A record under one key of a store, and the one room that speaks to etcd.
     "src/control/record/keyed": {"keyed_record"},
-    "src/control/record/etcd/module": {"control_etcd", "keyed_record"},
+    "src/control/record/etcd/module": {"keyed_record"},
     "checkpoint": {"checkpoint"},
     "checkpoint/wire": {"checkpoint", "checkpoint_wire"},
     "checkpoint/digest": {"checkpoint", "checkpoint_digest"},

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "control_etcd/key_store.h"
 #include "keyed_record/etcd_url.h"
+#include "keyed_record/key_store.h"
 
 namespace phalanx::control {
 namespace {

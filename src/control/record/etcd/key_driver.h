@@ -9,7 +9,7 @@
 
 #include "base/deadline.h"
 #include "base/logger.h"
-#include "control_etcd/key_store.h"
+#include "keyed_record/key_store.h"
 #include "keyed_record/key_writer.h"
 
 namespace phalanx::control {

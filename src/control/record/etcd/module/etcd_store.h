@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "control_etcd/key_store.h"
 #include "etcd.grpc.pb.h"
+#include "keyed_record/key_store.h"
 
 namespace phalanx::etcd {
 

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "control_etcd/key_store.h"
 #include "etcd_store.h"
+#include "keyed_record/key_store.h"
 
 // C linkage for the name alone; both sides are C++ of one build.
 #pragma GCC diagnostic push

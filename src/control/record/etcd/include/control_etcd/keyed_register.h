@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "base/logger.h"
-#include "control_etcd/key_store.h"
 #include "control_record/job_record.h"
 #include "control_record/job_register.h"
+#include "keyed_record/key_store.h"
 
 namespace phalanx::control {
 

@@ -1,6 +1,6 @@
 // A store with revisions, at one key of it. The module of etcd is one, tests have another.
-#ifndef PHALANX_CONTROL_ETCD_KEY_STORE_H_
-#define PHALANX_CONTROL_ETCD_KEY_STORE_H_
+#ifndef PHALANX_KEYED_RECORD_KEY_STORE_H_
+#define PHALANX_KEYED_RECORD_KEY_STORE_H_
 
 #include <memory>
 #include <string>
@@ -32,4 +32,4 @@ inline constexpr char kOpenKeyStoreSymbol[] = "phalanx_open_key_store";
 
 }  // namespace phalanx::control
 
-#endif  // PHALANX_CONTROL_ETCD_KEY_STORE_H_
+#endif  // PHALANX_KEYED_RECORD_KEY_STORE_H_
