@@ -92,6 +92,7 @@ void Stepper::Feed(const checkpoint::StepMemberInput& input) {
   if (member_.term() != before) {
     restores_ = false;
     copy_.reset();
+    copy_begun_ = false;
     to_serve_.clear();
     served_.clear();
   }
@@ -102,7 +103,8 @@ void Stepper::Perform(const checkpoint::StepMemberOutput& output) {
   if (const auto* apply = std::get_if<checkpoint::ApplyNow>(&output)) {
     to_apply_ = apply->step;
   } else if (const auto* copy = std::get_if<checkpoint::StartCopy>(&output)) {
-    copy_ = *copy;
+    // Once: it is served once. One that fails ends the rank's part in the view.
+    if (!std::exchange(copy_begun_, true)) copy_ = *copy;
   } else if (const auto* serve = std::get_if<checkpoint::ServeCopy>(&output)) {
     if (served_.insert(serve->to).second) to_serve_.push_back(serve->to);
   } else if (std::holds_alternative<checkpoint::RestoreInstead>(output)) {

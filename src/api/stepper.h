@@ -87,6 +87,7 @@ class Stepper {
   std::optional<int64_t> to_apply_;
   bool restores_ = false;
   std::optional<checkpoint::StartCopy> copy_;
+  bool copy_begun_ = false;  // in this term
   std::deque<int> to_serve_;
   std::set<int> served_;  // or to be served, in this term
 };

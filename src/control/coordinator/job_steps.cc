@@ -150,7 +150,12 @@ void JobSteps::Step(const checkpoint::StepVoteInput& input, Outputs* outputs) {
 
 void JobSteps::Tell(const checkpoint::TellRank& tell, Outputs* outputs) {
   if (reachable_.count(tell.rank) == 0) return;
-  if (std::holds_alternative<checkpoint::ResumeSteps>(tell.what) && !in_view_) return;
+  // Said when the view begins. A joiner that outlives a loss can be reached before, and would be
+  // told twice.
+  const bool is_of_view = std::holds_alternative<checkpoint::ResumeSteps>(tell.what) ||
+                          std::holds_alternative<checkpoint::CopyRegions>(tell.what) ||
+                          std::holds_alternative<checkpoint::ServeRegions>(tell.what);
+  if (is_of_view && !in_view_) return;
   if (const auto* copy = std::get_if<checkpoint::CopyRegions>(&tell.what)) {
     copying_[tell.rank] = {copy->from, now_};
     outputs->copies = true;

@@ -151,6 +151,18 @@ TEST_F(JobStepsTest, AnotherLossBeforeTheViewBeginsItAnewAndNothingEarlierCounts
   EXPECT_EQ(Receivers<checkpoint::CopyRegions>(outputs), (std::vector<int>{0, 1}));
 }
 
+TEST_F(JobStepsTest, AJoinerThatOutlivesALossIsToldToCopyOnce) {
+  Ask(3, {1, 2});
+  Report(1, false, -1);
+  Report(2, true, 7);
+  JobSteps::Outputs outputs = Stand(2, 7);
+  EXPECT_TRUE(outputs.messages.empty());  // though rank 1 can be reached
+  EXPECT_FALSE(outputs.copies);
+  outputs = steps_.BeginView(Epoch{3}, 3, kNow);
+  EXPECT_EQ(Receivers<checkpoint::CopyRegions>(outputs), (std::vector<int>{0, 1}));
+  EXPECT_EQ(Receivers<checkpoint::ServeRegions>(outputs), (std::vector<int>{2, 2}));
+}
+
 TEST_F(JobStepsTest, WithoutAJoinerAllGoOnWhenTheViewBegins) {
   JobSteps::Outputs outputs = Ask(4, {0, 1, 2});
   for (int rank = 0; rank < 3; ++rank) Report(rank, true, 3);
