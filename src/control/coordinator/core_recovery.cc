@@ -3,23 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "control_coordinator/core.h"
+#include "durations.h"
 
 namespace phalanx::control {
 namespace {
 
 constexpr Clock::duration kCopiesRepeat = std::chrono::seconds(1);
-
-int64_t Microseconds(Clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
-
-std::string Milliseconds(Clock::duration duration) {
-  const double us = std::chrono::duration<double, std::micro>(duration).count();
-  return absl::StrFormat("%.1f ms", us / 1000);
-}
 
 }  // namespace
 

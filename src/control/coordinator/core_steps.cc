@@ -4,23 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "control_coordinator/core.h"
+#include "durations.h"
 
 namespace phalanx::control {
-namespace {
-
-int64_t Microseconds(Clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
-
-std::string Milliseconds(Clock::duration duration) {
-  const double us = std::chrono::duration<double, std::micro>(duration).count();
-  return absl::StrFormat("%.1f ms", us / 1000);
-}
-
-}  // namespace
-
 // Again whenever one of them is lost. Before all nodes have come back to a new coordinator nobody
 // knows who lives.
 void CoordinatorCore::AskWhereAllStand() {
