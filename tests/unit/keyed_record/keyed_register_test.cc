@@ -84,6 +84,7 @@ TEST_F(KeyedRegisterTest, WhatWasWrittenIsFoundByTheNextAndTheLastMayNotWrite) {
   auto second = Open();
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ((*second)->found(), Record(2));
+  EXPECT_GT((*second)->claim(), (*first)->claim());
   EXPECT_EQ(Written(**first, Record(3)).code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(Written(**second, Record(4)).ok());
   ASSERT_TRUE(RemoveRecordKey(Store(), options_).ok());

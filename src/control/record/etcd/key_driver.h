@@ -22,6 +22,8 @@ class KeyDriver {
   // Returns when it has ended, by the deadline and a call's time-out at the latest. One at a time,
   // on any thread.
   Finished Perform(KeyRequest request, Deadline deadline);
+  // While nothing is under way; see KeyWriter.
+  int64_t revision() const { return writer_.revision(); }
 
   // From any thread: what is under way ends with CANCELLED as soon as the store's call has
   // returned, and so does whatever comes after.

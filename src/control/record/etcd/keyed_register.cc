@@ -36,6 +36,7 @@ KeyedRegister::KeyedRegister(std::unique_ptr<KeyDriver> driver, Clock::duration 
                              std::optional<JobRecord> found)
     : JobRegister(std::move(found)),
       driver_(std::move(driver)),
+      claim_(static_cast<uint64_t>(driver_->revision())),
       patience_(patience),
       thread_([this] { Run(); }) {}
 

@@ -2,7 +2,6 @@
 #ifndef PHALANX_CONTROL_RECORD_JOB_REGISTER_H_
 #define PHALANX_CONTROL_RECORD_JOB_REGISTER_H_
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,14 +25,8 @@ class JobRegister {
   // As it was found; nullopt: the job has none yet.
   const std::optional<JobRecord>& found() const { return found_; }
 
-  // Higher than that of every earlier holder of this record; at most 2^43. By default as good as
-  // the machines' clocks: with one that isn't higher, ranks take the holder's questions for old
-  // ones.
-  virtual uint64_t claim() const {
-    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-    return static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count());
-  }
+  // Higher than that of every earlier holder of this record; at most 2^43.
+  virtual uint64_t claim() const = 0;
 
   // For one thread, and one at a time: not before `done` of the last was called. `done` is called
   // once, on this thread before Write() returns or on another at any time after; not any more once

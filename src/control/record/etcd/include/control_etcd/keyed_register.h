@@ -41,6 +41,8 @@ class KeyedRegister final : public JobRegister {
   // `done` is called on a thread of the register's. Beside JobRegister's errors, NOT_FOUND: the key
   // is gone.
   void Write(const JobRecord& record, Done done) override;
+  // The revision of the key that the claim has made.
+  uint64_t claim() const override { return claim_; }
 
  private:
   KeyedRegister(std::unique_ptr<KeyDriver> driver, Clock::duration patience,
@@ -53,6 +55,7 @@ class KeyedRegister final : public JobRegister {
   };
 
   const std::unique_ptr<KeyDriver> driver_;
+  const uint64_t claim_;
   const Clock::duration patience_;
   std::mutex mutex_;
   std::condition_variable changed_;

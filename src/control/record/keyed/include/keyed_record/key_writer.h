@@ -96,6 +96,8 @@ class KeyWriter {
   std::vector<KeyOutput> Step(const KeyInput& input, int64_t now_ns);
 
   bool idle() const { return !request_.has_value(); }
+  // Of the newest put of ours, a claim's included; they rise with each put of anybody.
+  int64_t revision() const { return revision_; }
   // When to call with WakeUp at the latest; nothing while idle or while a call is under way.
   std::optional<int64_t> WakeAt() const { return wake_at_ns_; }
 
