@@ -61,6 +61,8 @@ struct RunOptions {
   int spares = 0;
   int max_restarts = 0;
   int replicas = 0;
+  std::string on_loss;
+  int checkpoint_every = 1;
   uint64_t replication_bytes_per_second = 0;
   bool label = true;
   bool no_label = false;
@@ -180,6 +182,13 @@ void AddCopyOptions(CLI::App& command, RunOptions* options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50))
       ->type_name("BYTES_PER_SECOND");
+  command
+      .add_option("--checkpoint-every", options->checkpoint_every,
+                  "Of so many steps at whose end the program would save its state, one is saved")
+      ->envname("PHALANX_CHECKPOINT_EVERY")
+      ->check(CLI::Range(1, control::kMaxCheckpointEvery))
+      ->capture_default_str()
+      ->type_name("N");
 }
 
 void AddCoordinatorOptions(CLI::App& command, RunOptions* options) {
@@ -231,6 +240,12 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       .add_option("--grace-ms", options->grace_ms,
                   "Milliseconds between asking the processes to end and killing them")
       ->check(CLI::Range(0, 86400000))
+  command
+      .add_option("--on-loss", options->on_loss,
+                  "What is tried when a rank is lost, in this order: spare, restart, shrink, fail, "
+                  "with commas between; default: all of these")
+      ->envname("PHALANX_ON_LOSS")
+      ->type_name("WORDS");
       ->capture_default_str()
       ->type_name("MS");
   command
@@ -506,3 +521,11 @@ int RunCommand(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace phalanx::tools
+  if (command.get_option("--on-loss")->count() > 0) {
+    const absl::StatusOr<control::LossPolicy> policy = control::LossPolicy::Parse(options.on_loss);
+    if (!policy.ok()) return UsageError("--on-loss: it " + std::string(policy.status().message()));
+    assignment.variables["PHALANX_ON_LOSS"] = policy->ToText();
+  }
+  if (options.checkpoint_every > 1) {
+    assignment.variables["PHALANX_CHECKPOINT_EVERY"] = std::to_string(options.checkpoint_every);
+  }

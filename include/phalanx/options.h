@@ -96,6 +96,15 @@ struct PHALANX_EXPORT Options {
   // to 16. 0: two, if there are two. The same on all ranks.
   int replicas = 0;
 
+  // What is tried, in this order, when a rank is lost in Session::Run(): "spare" (one that waits
+  // takes its place), "restart" (a process that its node starts anew does, see `phalanx run
+  // --max-restarts`), "shrink" (the job goes on without it; nothing does so yet) and "fail" (the
+  // job ends, as it does when nothing else can be done). PHALANX_ON_LOSS; equal on all ranks.
+  std::string on_loss = "spare,restart,shrink,fail";
+  // View::Checkpoint() takes each so many-th step (those that end as many from the first on), and
+  // returns at once at the others. PHALANX_CHECKPOINT_EVERY; equal on all ranks.
+  int checkpoint_every = 1;
+
   // The state is the same on all ranks and changes only in View::Step(): after a loss no step is
   // taken back, and a new rank copies the state from another. PHALANX_LIVE; equal on all ranks, so
   // programs that call Step() set it themselves.

@@ -169,6 +169,15 @@ std::vector<Entry> BehaviourEntries() {
        [](Options& o, const std::string& t) { return ParseWholeMilliseconds(t, &o.suspect_after); },
        {}},
       {"REPLICAS", [](Options& o, const std::string& t) { return ParseInt(t, &o.replicas); }, {}},
+      {"ON_LOSS",
+       [](Options& o, const std::string& t) {
+         o.on_loss = t;
+         return control::LossPolicy::Parse(t).status();
+       },
+       {}},
+      {"CHECKPOINT_EVERY",
+       [](Options& o, const std::string& t) { return ParseInt(t, &o.checkpoint_every); },
+       {}},
       {"LIVE", [](Options& o, const std::string& t) { return ParseBool(t, &o.live); }, {}},
       {"JOIN_TIMEOUT",
        [](Options& o, const std::string& t) { return ParseSeconds(t, &o.join_timeout); },
@@ -299,6 +308,15 @@ absl::Status Options::Validate() const {
   if (replicas < 0 || replicas > control::kMaxReplicas) {
     return absl::InvalidArgumentError(absl::StrCat("PHALANX_REPLICAS is ", replicas, "; 1 to ",
                                                    control::kMaxReplicas, " are possible"));
+  }
+  if (const absl::Status good = control::LossPolicy::Parse(on_loss).status(); !good.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PHALANX_ON_LOSS=", on_loss, ": the value ", good.message()));
+  }
+  if (checkpoint_every < 1 || checkpoint_every > control::kMaxCheckpointEvery) {
+    return absl::InvalidArgumentError(absl::StrCat("PHALANX_CHECKPOINT_EVERY is ", checkpoint_every,
+                                                   "; 1 to ", control::kMaxCheckpointEvery,
+                                                   " are possible"));
   }
   if (!agent.empty() || !unique_id.empty()) return absl::OkStatus();
   if (address.empty()) {

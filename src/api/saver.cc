@@ -216,6 +216,7 @@ absl::Status Saver::TakeCopy(absl::Span<const StateRegion> regions, int64_t step
 
 absl::Status Saver::Save(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline) {
   PHX_RETURN_IF_ERROR(MayBegin(regions, step));
+  if (!IsDue(step)) return absl::OkStatus();
   helper_.AwaitAll();  // it may still touch the rooms
   return TakeCopy(regions, step, deadline);
 }
@@ -224,6 +225,10 @@ absl::Status Saver::BeginSave(absl::Span<const StateRegion> regions, int64_t ste
                               Deadline deadline) {
   PHX_RETURN_IF_ERROR(MayBegin(regions, step));
   is_saving_ = true;
+  if (!IsDue(step)) {
+    saved_ = absl::OkStatus();
+    return absl::OkStatus();
+  }
   helper_.Add([this, regions = std::vector<StateRegion>(regions.begin(), regions.end()), step,
                deadline] { saved_ = TakeCopy(regions, step, deadline); });
   return absl::OkStatus();

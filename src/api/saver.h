@@ -34,8 +34,10 @@ class Saver {
     // All ranks have this version, or their first state; on the thread that hears of it.
     std::function<void(int64_t version)> restored;
   };
-  // `on_demand`: memory for copies is taken when the first is taken, and not before.
-  Saver(Hooks hooks, bool on_demand) : hooks_(std::move(hooks)), on_demand_(on_demand) {}
+  // `on_demand`: memory for copies is taken when the first is taken, and not before. `every`: of so
+  // many steps one is saved.
+  Saver(Hooks hooks, bool on_demand, int every)
+      : hooks_(std::move(hooks)), on_demand_(on_demand), every_(every) {}
 
   void BeginView();
   // The calls that wait end with `reason`, and so do later ones, until the next view begins.
@@ -60,6 +62,8 @@ class Saver {
   absl::Status OpenRooms(absl::Span<const StateRegion> regions, Deadline deadline);
   void TouchRooms();
   absl::Status MayBegin(absl::Span<const StateRegion> regions, int64_t step);
+  // The same on all ranks, whatever has been saved or lost.
+  bool IsDue(int64_t step) const { return (step + 1) % every_ == 0; }
   // Of the step that MayBegin() has allowed. May run on the helper thread.
   absl::Status TakeCopy(absl::Span<const StateRegion> regions, int64_t step, Deadline deadline);
   checkpoint::LoadResult Perform(const checkpoint::Load& load, const control::Fd& fd,
@@ -70,6 +74,7 @@ class Saver {
 
   const Hooks hooks_;
   const bool on_demand_;
+  const int64_t every_;
   FirstState first_state_;             // of the calling thread, as all that has no other remark
   std::vector<Mapping> rooms_;         // where to save
   bool is_touched_ = false;            // or about to be

@@ -46,6 +46,8 @@ control::JobSettings SettingsOf(const Options& options) {
   settings.suspect_after_ms = static_cast<uint32_t>(options.suspect_after.count());
   settings.replicas = options.replicas;
   settings.live = options.live;
+  settings.on_loss = control::LossPolicy::Parse(options.on_loss).value_or(control::LossPolicy());
+  settings.checkpoint_every = options.checkpoint_every;
   return settings;
 }
 
@@ -72,7 +74,7 @@ void SessionState::MakeParts(Participant* participant) {
                        },
                    .restored = [participant](
                                    int64_t version) { participant->stepper->OnRestored(version); }},
-      participant->options.live);
+      participant->options.live, participant->options.checkpoint_every);
 }
 
 SessionState::SessionState(std::shared_ptr<Participant> participant)

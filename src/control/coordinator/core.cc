@@ -326,7 +326,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
   switch (phase_) {
     case Phase::kJoining:
       Forget(incarnation);
-      if (SparesLeft() > 0 && record.member.rank >= 0) {
+      if (CanReplace(record) && record.member.rank >= 0) {
         Log(LogSeverity::kWarning, std::string(reason.message()));
         PromoteSpare(record);
         if (static_cast<int>(members_.size()) == world_size_) BeginView();
@@ -340,7 +340,7 @@ void CoordinatorCore::LoseMember(uint64_t incarnation, const absl::Status& reaso
       Log(LogSeverity::kWarning, std::string(reason.message()));
       if (!CanGoOnWithout({})) return FailRunning(reason);
       StartAnother(record);
-      return SparesLeft() > 0 ? BeginRecovery(record, reason) : FailRunning(reason);
+      return CanReplace(record) ? BeginRecovery(record, reason) : FailRunning(reason);
     case Phase::kRecovering:
       Forget(incarnation);
       Log(LogSeverity::kWarning, std::string(reason.message()));

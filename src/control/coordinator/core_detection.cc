@@ -43,6 +43,7 @@ void CoordinatorCore::OnMemberSilent(AgentId agent, const message::MemberSilent&
   } else {
     WarnOfSilence(*record, silent.how);
   }
+  if (!is_member) FillVacancies();  // with others: nobody waits for it
 }
 
 void CoordinatorCore::OnMemberHeard(AgentId agent, const message::MemberHeard& heard) {

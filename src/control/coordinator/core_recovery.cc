@@ -18,41 +18,13 @@ void CoordinatorCore::AddSpare(AgentId agent, const message::Join& join) {
   MemberRecord record{join.member, agent};
   record.member.node = agents_.at(agent).node;
   record.recoverable = true;
+  record.is_new = TakesPlaceAsNew(agent);
   ForgetSpareToCome(agent);
   spares_.push_back(std::move(record));
   Log(LogSeverity::kInfo, absl::StrCat("a spare joined: ", Describe(spares_.back())));
   Send(agent, message::SpareAccepted{join.member.incarnation});
   if (all_finished_) Send(agent, message::AllFinished{epoch_});
   FillVacancies();
-}
-
-// Of those that are there or were announced and aren't frozen, once these and all who are lost or
-// evicted already have been replaced. Where a process is lost another may be started. Without what
-// `agent` has.
-int CoordinatorCore::SparesWithout(const std::set<uint64_t>& incarnations, AgentId agent) const {
-  int left = -static_cast<int>(vacant_.size());
-  for (const MemberRecord& spare : spares_) left += spare.silent || spare.agent == agent ? 0 : 1;
-  std::map<AgentId, int> to_start;
-  for (const auto& [id, record] : agents_) {
-    if (id == agent) continue;
-    left += record.spares_to_come;
-    to_start[id] = record.restarts_left;
-  }
-  for (const auto& [incarnation, record] : members_) {
-    if (!record.evicted && incarnations.count(incarnation) == 0) continue;
-    if (to_start[record.agent]-- <= 0) --left;
-  }
-  return left;
-}
-
-void CoordinatorCore::FillVacancies() {
-  if (!CanStartAnother() || vacant_.empty() || ChooseSpare(vacant_.front()) == spares_.end())
-    return;
-  const MemberRecord lost = vacant_.front();
-  vacant_.erase(vacant_.begin());
-  PromoteSpare(lost);
-  if (phase_ == Phase::kRecovering) BeginViewIfReady();
-  if (phase_ == Phase::kJoining && static_cast<int>(members_.size()) == world_size_) BeginView();
 }
 
 void CoordinatorCore::OnRecoverable(AgentId agent, const message::Recoverable& recoverable) {
@@ -104,7 +76,10 @@ void CoordinatorCore::ForgetSpareToCome(AgentId agent) {
 
 void CoordinatorCore::StartSpareAt(AgentId agent, Incarnation lost) {
   const auto found = agents_.find(agent);
-  if (found == agents_.end() || found->second.restarts_left == 0 || !CanStartAnother()) return;
+  if (found == agents_.end() || found->second.restarts_left == 0 || !CanStartAnother() ||
+      !Policy().restarts) {
+    return;
+  }
   --found->second.restarts_left;
   ++found->second.spares_to_come;
   Send(agent, message::StartSpare{lost});
@@ -120,22 +95,12 @@ void CoordinatorCore::OnSpareGone(AgentId agent, const message::SpareGone& gone)
 }
 
 void CoordinatorCore::FailIfNoSpareLeft(absl::string_view why) {
+  FillVacancies();  // what isn't to come any more isn't waited for
   const bool waits = phase_ == Phase::kJoining || phase_ == Phase::kRecovering;
   if (!waits || vacant_.empty() || SparesLeft() >= 0 || !awaited_nodes_.empty()) return;
   const absl::Status reason = absl::UnavailableError(
       absl::StrCat(why, "; no spare is left for rank ", vacant_.front().member.rank));
   return phase_ == Phase::kJoining ? FailJoining(reason) : FailRecovery(reason);
-}
-
-// One on the same node is as close to the others as the lost one was.
-std::vector<CoordinatorCore::MemberRecord>::iterator CoordinatorCore::ChooseSpare(
-    const MemberRecord& lost) {
-  const auto near = std::find_if(spares_.begin(), spares_.end(), [&](const MemberRecord& spare) {
-    return spare.agent == lost.agent && !spare.silent;
-  });
-  if (near != spares_.end()) return near;
-  return std::find_if(spares_.begin(), spares_.end(),
-                      [](const MemberRecord& spare) { return !spare.silent; });
 }
 
 void CoordinatorCore::PromoteSpare(const MemberRecord& lost) {
@@ -175,7 +140,7 @@ void CoordinatorCore::Revoke(const absl::Status& reason) {
 
 void CoordinatorCore::LoseWhileRecovering(const MemberRecord& lost, const absl::Status& reason) {
   StartAnother(lost);
-  if (SparesLeft() <= 0 && awaited_nodes_.empty()) {
+  if (!CanReplace(lost) && awaited_nodes_.empty()) {
     return FailRecovery(
         absl::Status(reason.code(), absl::StrCat(reason.message(), "; no spare is left")));
   }

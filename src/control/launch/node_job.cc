@@ -317,6 +317,7 @@ int RunLocalJob(NodeAssignment assignment, ChildInput first_input, const JobFile
   if (assignment.replaces) {
     JobShape shape{{{assignment.world_size, assignment.spares}}, assignment.restarts};
     shape.in_etcd = !files.record_url.empty();
+    shape.on_loss = LossPolicyIn(assignment.variables);
     Logger::ToStderr("", LogSeverity::kInfo).Info(WhatIsSurvivable(shape));
   }
   assignment.job = (*coordinator)->job();

@@ -153,7 +153,11 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
   for (const HostSlots& host : options_.hosts) assignment.world_size += host.slots;
   assignment.first_rank = 0;
   const int nodes = static_cast<int>(options_.hosts.size());
-  JobShape shape{{}, common_.restarts, Replicas(), !options_.files.record_url.empty()};
+  JobShape shape{{},
+                 common_.restarts,
+                 Replicas(),
+                 !options_.files.record_url.empty(),
+                 LossPolicyIn(common_.variables)};
   std::vector<SupervisedWorker> agents;
   for (const HostSlots& host : options_.hosts) {
     assignment.node = static_cast<int>(agents.size());

@@ -13,6 +13,7 @@ std::string Counted(int count, const char* what) {
 }
 
 std::string LossesOfRanks(int spares, int restarts) {
+  if (spares + restarts == 0) return "the loss of no rank";
   std::string text = spares > 0 ? absl::StrCat("the loss of ", Counted(spares, "rank"))
                                 : absl::StrCat("the loss of ranks, ", restarts, " on each node");
   if (spares > 0 && restarts > 0) {
@@ -43,9 +44,21 @@ std::string LossOfANode(const JobShape& shape, int spares) {
 
 }  // namespace
 
-std::string WhatIsSurvivable(const JobShape& shape) {
+LossPolicy LossPolicyIn(const std::map<std::string, std::string>& variables) {
+  const auto set = variables.find("PHALANX_ON_LOSS");
+  return set == variables.end() ? LossPolicy()
+                                : LossPolicy::Parse(set->second).value_or(LossPolicy());
+}
+
+std::string WhatIsSurvivable(const JobShape& asked) {
+  const LossPolicy::Steps policy = asked.on_loss.For(/*can_shrink=*/false);
+  JobShape shape = asked;
+  if (!policy.restarts) shape.restarts = 0;
   int spares = 0;
-  for (const JobShape::Node& node : shape.nodes) spares += node.spares;
+  for (JobShape::Node& node : shape.nodes) {
+    if (!policy.spares) node.spares = 0;
+    spares += node.spares;
+  }
   return absl::StrCat("the job survives ", LossesOfRanks(spares, shape.restarts),
                       ", of the coordinator", LossOfANode(shape, spares),
                       "; not the end of this command",

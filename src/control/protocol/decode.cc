@@ -80,6 +80,14 @@ absl::StatusOr<JobSettings> SettingsOf(const wire::Settings& from) {
   }
   settings.replicas = from.replicas();
   settings.live = from.live();
+  if (from.on_loss() != nullptr) {
+    PHX_ASSIGN_OR_RETURN(settings.on_loss, LossPolicy::Parse(from.on_loss()->str()));
+  }
+  settings.may_shrink = from.may_shrink();
+  if (from.checkpoint_every() < 1 || from.checkpoint_every() > kMaxCheckpointEvery) {
+    return Malformed("an interval of checkpoints out of range");
+  }
+  settings.checkpoint_every = from.checkpoint_every();
   return settings;
 }
 

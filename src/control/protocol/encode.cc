@@ -29,10 +29,12 @@ Offset<wire::Member> MemberOf(FlatBufferBuilder& builder, const message::Member&
 }
 
 Offset<wire::Settings> SettingsOf(FlatBufferBuilder& builder, const JobSettings& settings) {
+  const auto on_loss = builder.CreateString(settings.on_loss.ToText());
   return wire::CreateSettings(
       builder, static_cast<uint8_t>(settings.ordering), settings.device_slots,
       settings.stall_timeout_ms, static_cast<uint8_t>(settings.stall_action),
-      settings.fusion_threshold, settings.suspect_after_ms, settings.replicas, settings.live);
+      settings.fusion_threshold, settings.suspect_after_ms, settings.replicas, settings.live,
+      on_loss, settings.may_shrink, settings.checkpoint_every);
 }
 
 // One overload a message: builds its table.

@@ -59,6 +59,17 @@ std::optional<SettingsDifference> Compare(const JobSettings& left, const JobSett
   if (left.live != right.live) {
     return SettingsDifference{"PHALANX_LIVE", left.live ? "1" : "0", right.live ? "1" : "0"};
   }
+  if (left.on_loss != right.on_loss) {
+    return SettingsDifference{"PHALANX_ON_LOSS", left.on_loss.ToText(), right.on_loss.ToText()};
+  }
+  if (left.may_shrink != right.may_shrink) {
+    return SettingsDifference{"PHALANX_MAY_SHRINK", left.may_shrink ? "1" : "0",
+                              right.may_shrink ? "1" : "0"};
+  }
+  if (left.checkpoint_every != right.checkpoint_every) {
+    return SettingsDifference{"PHALANX_CHECKPOINT_EVERY", absl::StrCat(left.checkpoint_every),
+                              absl::StrCat(right.checkpoint_every)};
+  }
   return std::nullopt;
 }
 

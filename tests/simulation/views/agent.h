@@ -39,6 +39,7 @@ struct AgentPlan {
   int world_size = 0;
   int spares = 0;
   int restarts = 0;
+  JobSettings settings;  // the same on all nodes
   Clock::duration starts_after{};
   bool is_watched = false;    // says that it is there, and can be asked
   bool evicts_early = false;  // broken: says that the evicted has ended before it has

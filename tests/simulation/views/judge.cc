@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "world.h"
 
 namespace phalanx::control::simulation {
@@ -22,6 +23,9 @@ void World::CheckSaid(const Message& message) {
   } else if (std::holds_alternative<message::StartSpare>(message)) {
     ++tally_->restarted;
     if (failing_) Violate("a process is started for a job that ends");
+    // The first that joins says which it is.
+    if (!Policy().restarts && !heard_.empty())
+      Violate("a process is started although the policy starts none");
   }
 }
 
@@ -49,6 +53,7 @@ void World::CheckView(const message::View& view) {
     Violate(absl::StrCat("epoch ", view.epoch.value, " is heard before it is durable"));
   }
   CheckPlaces(view);
+  CheckReplaced(view);
   if (view.epoch != Epoch{1}) ++tally_->views;
   Occur(Moment::kAnnounced);
 }
@@ -75,6 +80,22 @@ void World::CheckPlaces(const message::View& view) {
         Violate(
             absl::StrCat("rank ", process.rank, " is given away while ", incarnation, " lives"));
       }
+    }
+  }
+}
+
+// By whom the policy says.
+void World::CheckReplaced(const message::View& view) {
+  const std::vector<message::Member> before = std::exchange(last_members_, view.members);
+  for (size_t rank = 0; rank < before.size(); ++rank) {
+    const message::Member& old = before[rank];
+    const message::Member& member = view.members[rank];
+    if (old.incarnation == member.incarnation) continue;
+    ++tally_->replaced[options_.nodes.front().settings.on_loss.ToText()];
+    if (Policy().spares) continue;
+    if (!Policy().restarts) Violate(absl::StrCat("rank ", rank, " is replaced against the policy"));
+    if (old.node != member.node) {
+      Violate(absl::StrCat("rank ", rank, " is started anew on another node"));
     }
   }
 }
@@ -124,7 +145,7 @@ void World::CheckFailed(const absl::Status& reason) {
     return Violate(absl::StrCat("waited for the time-out: ", reason.message()));
   }
   if (lost_before_view_ || outside_of_run_ || forgot_end_ || !disk_.has_value() ||
-      disk_->finished) {
+      disk_->finished || !Policy().spares) {
     return;
   }
   int needed = 0;
@@ -178,7 +199,8 @@ std::string Describe(const Tally& tally) {
                       tally.restarted, " started anew, ", tally.agents_killed, " agents killed, ",
                       tally.cuts, " connections cut, ", tally.frozen, " nodes frozen, ",
                       tally.nodes_evicted, " evicted, ", tally.crashes, " coordinators crashed, ",
-                      tally.unwritten, " records lost");
+                      tally.unwritten, " records lost; replaced with ",
+                      absl::StrJoin(tally.replaced, ", ", absl::PairFormatter(": ")));
 }
 
 std::string JudgeSeed(uint64_t seed, Tally* tally) {

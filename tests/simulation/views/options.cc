@@ -14,6 +14,9 @@ constexpr const char* kFaultNames[] = {"kill member", "kill spare", "stop",  "ki
                                        "crash",       "cut",        "freeze"};
 constexpr const char* kMomentNames[] = {"time", "proposed", "announced", "revoked", "finished"};
 
+constexpr const char* kPolicies[] = {"spare,restart,shrink,fail", "restart,spare,fail",
+                                     "spare,fail", "restart,fail", "fail"};
+
 Fault RandomFault(Timeline& chance) {
   constexpr FaultKind kKinds[] = {
       FaultKind::kKillMember, FaultKind::kKillMember, FaultKind::kKillMember, FaultKind::kKillSpare,
@@ -66,6 +69,13 @@ Options RandomOptions(uint64_t seed) {
       std::any_of(options.faults.begin(), options.faults.end(),
                   [](const Fault& fault) { return fault.kind == FaultKind::kFreeze; });
   for (AgentPlan& plan : options.nodes) plan.is_watched = any_freezes;
+  // From a chance of its own, so that the rest of a seed's job is what it was without.
+  Timeline chance_of_policy(seed * 2, nullptr);
+  const auto policy = static_cast<size_t>(
+      chance_of_policy.OneIn(2) ? 0 : chance_of_policy.Between(1, std::ssize(kPolicies) - 1));
+  for (AgentPlan& plan : options.nodes) {
+    plan.settings.on_loss = LossPolicy::Parse(kPolicies[policy]).value();
+  }
   return options;
 }
 
@@ -75,6 +85,7 @@ std::string Describe(const Options& options) {
     absl::StrAppend(&text, "node ", plan.node, ": ranks ", absl::StrJoin(plan.ranks, " "), ", ",
                     plan.spares, " spares, ", plan.restarts, " restarts\n");
   }
+  absl::StrAppend(&text, "on a loss: ", options.nodes.front().settings.on_loss.ToText(), "\n");
   for (const Fault& fault : options.faults) {
     absl::StrAppend(&text, "fault: ", kFaultNames[static_cast<size_t>(fault.kind)], " at ",
                     kMomentNames[static_cast<size_t>(fault.moment)], " ", fault.number, " + ",

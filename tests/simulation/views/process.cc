@@ -54,6 +54,7 @@ void Agent::StartProcess(int rank, bool spare) {
     join.member.incarnation = Incarnation{self.incarnation};
     join.member.pid = static_cast<int>(self.incarnation);
     join.world_size = plan_.world_size;
+    join.settings = plan_.settings;
     join.spare = self.spare;
     SayToAgent(self, join);
   });
@@ -103,6 +104,7 @@ void Agent::Rejoin(Process& process) {
     join.member.rank = self.rank;
     join.member.incarnation = Incarnation{self.incarnation};
     join.world_size = plan_.world_size;
+    join.settings = plan_.settings;
     SayToAgent(self, join);
   });
 }

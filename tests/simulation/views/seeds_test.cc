@@ -32,6 +32,10 @@ TEST_P(SeedsTest, OneViewAnEpochAndEveryJobEnds) {
   EXPECT_GT(tally.evicted, kSeedsOfPart / 50);
   EXPECT_GT(tally.promoted, kSeedsOfPart / 4);
   EXPECT_GT(tally.restarted, kSeedsOfPart / 50);
+  EXPECT_EQ(tally.replaced.count("fail"), 0U);
+  EXPECT_GT(tally.replaced["spare,fail"], kSeedsOfPart / 200);
+  EXPECT_GT(tally.replaced["restart,fail"], kSeedsOfPart / 500);
+  EXPECT_GT(tally.replaced["restart,spare,fail"], kSeedsOfPart / 200);
   EXPECT_GT(tally.agents_killed, kSeedsOfPart / 12);
   EXPECT_GT(tally.cuts, kSeedsOfPart / 50);
   EXPECT_GT(tally.frozen, kSeedsOfPart / 20);

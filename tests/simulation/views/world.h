@@ -77,6 +77,7 @@ struct Tally {
   uint64_t unwritten = 0;  // records that were lost in a crash
   uint64_t promoted = 0;
   uint64_t restarted = 0;
+  std::map<std::string, uint64_t> replaced;  // ranks, by the job's policy
 };
 std::string Describe(const Tally& tally);
 
@@ -126,6 +127,7 @@ class World : private Wires {
   void CheckSaid(const Message& message);
   void CheckView(const message::View& view);
   void CheckPlaces(const message::View& view);
+  void CheckReplaced(const message::View& view);
   void CheckEvicted(int node);
   void CheckRevoked(const message::Revoked& revoked);
   void CheckOver(const absl::Status& status);
@@ -133,6 +135,9 @@ class World : private Wires {
   bool IsWhere(uint64_t incarnation, int node) const;
   bool IsEvicted(int node) const {
     return disk_.has_value() && disk_->evicted_nodes.count(node) > 0;
+  }
+  LossPolicy::Steps Policy() const {
+    return options_.nodes.front().settings.on_loss.For(/*can_shrink=*/false);
   }
   bool IsOver() const;
   Clock::duration Patience() const;
@@ -165,7 +170,8 @@ class World : private Wires {
   bool failing_ = false;     // it was said that the job ends
   // By epoch: which coordinator said it, and the incarnations by rank.
   std::map<uint64_t, std::pair<uint64_t, std::vector<uint64_t>>> heard_;
-  bool all_finished_ = false;  // was heard
+  std::vector<message::Member> last_members_;  // of the newest of them
+  bool all_finished_ = false;                  // was heard
   std::string violation_;
   Tally* tally_ = nullptr;
 };

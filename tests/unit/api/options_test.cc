@@ -46,10 +46,14 @@ TEST(OptionsTest, ReadsEveryVariableOfItsOwn) {
                              {"PHALANX_STALL_TIMEOUT", "0.25"},
                              {"PHALANX_STALL_ACTION", "warn"},
                              {"PHALANX_SUSPECT_AFTER_MS", "1500"},
+                             {"PHALANX_ON_LOSS", "restart,fail"},
+                             {"PHALANX_CHECKPOINT_EVERY", "10"},
                              {"PHALANX_LOG", "info"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->rank, 3);
   EXPECT_EQ(options->world_size, 8);
+  EXPECT_EQ(options->on_loss, "restart,fail");
+  EXPECT_EQ(options->checkpoint_every, 10);
   EXPECT_EQ(options->local_world_size, 4);
   EXPECT_EQ(options->agent, "a");
   EXPECT_TRUE(options->supervised);
@@ -98,6 +102,7 @@ TEST(OptionsTest, NamesTheVariableThatDoesNotParse) {
                                                     {"PHALANX_SHARED_MEMORY", "99999999999T"},
                                                     {"PHALANX_JOIN_TIMEOUT", "-1"},
                                                     {"PHALANX_LOG", "loud"},
+                                                    {"PHALANX_ON_LOSS", "spare,spare"},
                                                     {"PHALANX_SUSPECT_AFTER_MS", "0.7"},
                                                     {"PHALANX_CROSS_MEMORY_ATTACH", "perhaps"}};
   for (const auto& [name, value] : wrong) {

@@ -56,6 +56,13 @@ TEST(MessageTest, BoundsAreHeld) {
 
   join.member.addresses.clear();
   EXPECT_TRUE(Decode(Encode(join)).ok());
+  join.settings.on_loss = LossPolicy::Parse("restart,spare").value();
+  join.settings.may_shrink = true;
+  join.settings.checkpoint_every = kMaxCheckpointEvery;
+  EXPECT_EQ(std::get<message::Join>(Decode(Encode(join)).value()).settings, join.settings);
+  join.settings.checkpoint_every = 0;
+  EXPECT_FALSE(Decode(Encode(join)).ok());
+  join.settings.checkpoint_every = 1;
   join.settings.ordering = static_cast<OrderingMode>(kOrderingModeCount);
   EXPECT_FALSE(Decode(Encode(join)).ok());
   join.settings.ordering = OrderingMode::kAdaptive;

@@ -1,5 +1,6 @@
 #include "control_launch/survival.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace phalanx::control {
@@ -38,6 +39,16 @@ TEST(SurvivalTest, ANodeIfOthersHaveSparesForItsRanksAndCopiesOfTheirState) {
   EXPECT_EQ(WhatIsSurvivable({{{1, 1}, {1, 1}}, 0, 1}),
             "the job survives the loss of 2 ranks, of the coordinator; not of a node: there is one "
             "copy of each rank's state; not the end of this command");
+}
+
+TEST(SurvivalTest, WhatThePolicyDoesntUseDoesntCount) {
+  JobShape shape{{{4, 2}}, 3, 2};
+  shape.on_loss = LossPolicyIn({{"PHALANX_ON_LOSS", "spare"}});
+  EXPECT_THAT(WhatIsSurvivable(shape), testing::HasSubstr("survives the loss of 2 ranks, of"));
+  shape.on_loss = LossPolicyIn({{"PHALANX_ON_LOSS", "restart"}});
+  EXPECT_THAT(WhatIsSurvivable(shape), testing::HasSubstr("the loss of ranks, 3 on each node, of"));
+  shape.on_loss = LossPolicyIn({{"PHALANX_ON_LOSS", "fail"}});
+  EXPECT_THAT(WhatIsSurvivable(shape), testing::HasSubstr("survives the loss of no rank, of the"));
 }
 
 }  // namespace

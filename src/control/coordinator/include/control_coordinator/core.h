@@ -151,6 +151,7 @@ class CoordinatorCore {
     bool finished = false;     // has come to the end of its work in this view
     bool evicted = false;      // its agent has been told to kill it
     bool silent = false;       // its agent said so last
+    bool is_new = false;       // a spare that was awaited to take a place on its node
     bool restarted = false;    // lost, and an earlier coordinator has had another one started
   };
   // What is done when the record is durable.
@@ -240,6 +241,11 @@ class CoordinatorCore {
   void Revoke(const absl::Status& reason);
   void BeginRecovery(const MemberRecord& lost, const absl::Status& reason);
   int SparesWithout(const std::set<uint64_t>& incarnations, AgentId agent = {}) const;
+  // By what PHALANX_ON_LOSS says: core_policy.cc.
+  LossPolicy::Steps Policy() const;
+  bool CanReplace(const MemberRecord& lost) const;
+  int NewProcessesAt(AgentId agent) const;
+  bool TakesPlaceAsNew(AgentId agent) const;
   int SparesLeft() const { return SparesWithout({}); }
   void StartAnother(const MemberRecord& lost);
   void StartSpareAt(AgentId agent, Incarnation lost);

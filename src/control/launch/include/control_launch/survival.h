@@ -2,8 +2,11 @@
 #ifndef PHALANX_CONTROL_LAUNCH_SURVIVAL_H_
 #define PHALANX_CONTROL_LAUNCH_SURVIVAL_H_
 
+#include <map>
 #include <string>
 #include <vector>
+
+#include "control_protocol/loss_policy.h"
 
 namespace phalanx::control {
 
@@ -16,7 +19,11 @@ struct JobShape {
   int restarts = 0;         // on each node
   int replicas = 2;         // asked for
   bool in_etcd = false;     // its record is
+  LossPolicy on_loss;
 };
+
+// What the programs will read in PHALANX_ON_LOSS; they say what is wrong with it.
+LossPolicy LossPolicyIn(const std::map<std::string, std::string>& variables);
 
 // One line without an end. The job's programs use Session::Run(), and every rank is in it.
 std::string WhatIsSurvivable(const JobShape& shape);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "control_protocol/loss_policy.h"
+
 namespace phalanx::control {
 
 // How the ranks' operations are kept in one order, as PHALANX_ORDERING says.
@@ -37,6 +39,8 @@ inline constexpr uint32_t kMaxSuspectAfterMs = 1'000'000'000;
 // Of PHALANX_REPLICAS.
 inline constexpr int kDefaultReplicas = 2;
 inline constexpr int kMaxReplicas = 16;
+// Of PHALANX_CHECKPOINT_EVERY.
+inline constexpr int kMaxCheckpointEvery = 1'000'000'000;
 
 struct JobSettings {
   OrderingMode ordering = OrderingMode::kOff;
@@ -47,6 +51,9 @@ struct JobSettings {
   uint32_t suspect_after_ms = kDefaultSuspectAfterMs;
   int replicas = 0;   // copies of each rank's state; 0: kDefaultReplicas
   bool live = false;  // PHALANX_LIVE
+  LossPolicy on_loss;
+  bool may_shrink = false;   // PHALANX_MAY_SHRINK
+  int checkpoint_every = 1;  // PHALANX_CHECKPOINT_EVERY, steps
 
   bool operator==(const JobSettings&) const = default;
 
