@@ -44,7 +44,9 @@ uint16_t PortOf(const sockaddr_storage& address) {
 
 }  // namespace
 
-absl::StatusOr<Listener> Listen(const Endpoint& endpoint) {
+absl::StatusOr<Listener> Listen(const Endpoint& endpoint) { return Listen(endpoint, Fd()); }
+
+absl::StatusOr<Listener> Listen(const Endpoint& endpoint, Fd socket) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -58,7 +60,10 @@ absl::StatusOr<Listener> Listen(const Endpoint& endpoint) {
   const std::unique_ptr<addrinfo, FreeAddresses> owned(found);
 
   Listener listener;
-  listener.fd = Fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  listener.fd = std::move(socket);
+  if (!listener.fd.valid()) {
+    listener.fd = Fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
   if (!listener.fd.valid()) return CannotListen(endpoint, errno);
   // The last job's connections in TIME_WAIT don't keep the port from the next one.
   const int on = 1;

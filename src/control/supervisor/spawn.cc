@@ -47,7 +47,8 @@ struct ChildPlan {
   pid_t parent;
   const char* file;
   const char* folder;  // null: stay
-  int input;           // -1: keep ours
+  NetworkPlace place;
+  int input;  // -1: keep ours
   int output;
   int error;
   int report;  // errno goes here when the program can't be executed
@@ -71,19 +72,23 @@ void DropSignalHandlers() {
   }
 }
 
+enum class Step : int { kNetwork, kFolder, kProgram };
+
 struct Report {
   int error;
-  bool in_folder;  // it couldn't even go where it was to start
+  Step step;  // that failed
 };
 
-[[noreturn]] void ReportAndExit(const ChildPlan& plan, bool in_folder = false) {
-  const Report report = {errno, in_folder};
+[[noreturn]] void ReportAndExit(const ChildPlan& plan, Step step = Step::kProgram) {
+  const Report report = {errno, step};
   [[maybe_unused]] const ssize_t written = write(plan.report, &report, sizeof(report));
   _exit(127);
 }
 
 [[noreturn]] void RunChild(const ChildPlan& plan) {
   setpgid(0, 0);
+  if (!EnterNetwork(plan.place)) ReportAndExit(plan, Step::kNetwork);
+  // After that: the kernel forgets it when a process takes on other rights.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != plan.parent) _exit(127);  // it died before prctl() could tell
   DropSignalHandlers();
@@ -91,7 +96,7 @@ struct Report {
   if (dup2(plan.output, STDOUT_FILENO) < 0 || dup2(plan.error, STDERR_FILENO) < 0) {
     ReportAndExit(plan);
   }
-  if (plan.folder != nullptr && chdir(plan.folder) != 0) ReportAndExit(plan, true);
+  if (plan.folder != nullptr && chdir(plan.folder) != 0) ReportAndExit(plan, Step::kFolder);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, plan.unblocks_signals ? &none : &plan.signals, nullptr);
@@ -102,9 +107,18 @@ struct Report {
 
 absl::Status ExecError(const SpawnRequest& request, const Report& report) {
   const int error = report.error;
-  const std::string message =
-      report.in_folder ? absl::StrCat("can't start in '", request.folder, "': ", strerror(error))
-                       : absl::StrCat("can't execute '", request.file, "': ", strerror(error));
+  std::string message;
+  switch (report.step) {
+    case Step::kNetwork:
+      message = absl::StrCat("can't start in another network: ", strerror(error));
+      break;
+    case Step::kFolder:
+      message = absl::StrCat("can't start in '", request.folder, "': ", strerror(error));
+      break;
+    case Step::kProgram:
+      message = absl::StrCat("can't execute '", request.file, "': ", strerror(error));
+      break;
+  }
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
   if (error == ENOMEM || error == EAGAIN) return absl::ResourceExhaustedError(message);
   return absl::PermissionDeniedError(message);
@@ -172,6 +186,7 @@ absl::StatusOr<SpawnedProcess> SpawnChild(const SpawnRequest& request) {
   plan.parent = getpid();
   plan.file = request.file.c_str();
   plan.folder = request.folder.empty() ? nullptr : request.folder.c_str();
+  plan.place = request.place;
   plan.input = input.get();
   plan.output = output.write_end.get();
   plan.error = error.write_end.get();

@@ -17,6 +17,8 @@ struct Listener {
 //   ALREADY_EXISTS    the address is in use
 //   INVALID_ARGUMENT  not an address of this machine
 absl::StatusOr<Listener> Listen(const Endpoint& endpoint);
+// The same on a socket that is there already, of the address's family.
+absl::StatusOr<Listener> Listen(const Endpoint& endpoint, Fd socket);
 
 }  // namespace phalanx::control
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "control_process/fd.h"
+#include "control_process/network_place.h"
 
 namespace phalanx::control {
 
@@ -19,6 +20,7 @@ struct SpawnRequest {
   std::vector<std::string> arguments;    // argv, its first the name as the user wrote it
   std::vector<std::string> environment;  // all of it, as NAME=VALUE
   std::string folder;                    // where it starts; empty: where we are
+  NetworkPlace place;                    // where it is on the network
   ChildInput input = ChildInput::kNothing;
   bool unblocks_signals = false;  // it starts with none blocked, whatever we have blocked
 };
