@@ -104,7 +104,7 @@ VENDORS = {
     "spdlog/*": ["src/base", "src/control", "tools"],
     "CLI/*": ["tools", "stress", "examples"],
     "nlohmann/*": ["tools", "stress", "ordering/json", "src/control/coordinator",
-                   "src/control/status_page", "checkpoint/files"],
+                   "src/control/status_page", "src/control/emulation", "checkpoint/files"],
     "mpi.h": ["stress/peers"],
     "gloo/*": ["stress/peers"],
     "gtest/*": [],
