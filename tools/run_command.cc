@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "command_line.h"
+#include "control_emulation/emulated_network.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/node_job.h"
 #include "control_launch/nodes_job.h"
@@ -60,9 +61,9 @@ struct RunOptions {
   int ranks = 0;
   int spares = 0;
   int max_restarts = 0;
-  int replicas = 0;
   std::string on_loss;
   int checkpoint_every = 1;
+  int replicas = 0;
   uint64_t replication_bytes_per_second = 0;
   bool label = true;
   bool no_label = false;
@@ -70,6 +71,7 @@ struct RunOptions {
   std::vector<std::string> variables;
   std::vector<std::string> program;
   std::string nodes;
+  std::string emulate;
   std::string host_file;
   std::string remote_shell = "ssh -o BatchMode=yes";
   std::string remote_command;
@@ -81,8 +83,21 @@ struct RunOptions {
   std::vector<std::string> faults;
   std::string fault_file;
 
-  bool has_nodes() const { return !nodes.empty() || !host_file.empty(); }
+  bool has_nodes() const { return !nodes.empty() || !host_file.empty() || !emulate.empty(); }
 };
+
+void AddEmulationOptions(CLI::App& command, RunOptions* options) {
+  command
+      .add_option("--emulate", options->emulate,
+                  "Emulate a cluster on this machine: NODESxRANKS@RATE as in 4x2@1gbit, or the "
+                  "ranks of each node as in 1,2,4@200mbit; needs root or user namespaces")
+      ->excludes("--nodes")
+      ->excludes("--hostfile")
+      ->excludes("--ranks")
+      ->excludes("--address")
+      ->type_name("CLUSTER")
+      ->group("Several nodes");
+}
 
 void AddNodeOptions(CLI::App& command, RunOptions* options) {
   const std::string group = "Several nodes";
@@ -115,6 +130,7 @@ void AddNodeOptions(CLI::App& command, RunOptions* options) {
                   "Address of this machine that all hosts reach; default: found by itself")
       ->type_name("ADDRESS")
       ->group(group);
+  AddEmulationOptions(command, options);
 }
 
 void AddPersistOptions(CLI::App& command, RunOptions* options) {
@@ -167,6 +183,13 @@ void AddFaultOptions(CLI::App& command, RunOptions* options) {
 
 void AddCopyOptions(CLI::App& command, RunOptions* options) {
   command
+      .add_option("--checkpoint-every", options->checkpoint_every,
+                  "Of so many steps at whose end the program would save its state, one is saved")
+      ->envname("PHALANX_CHECKPOINT_EVERY")
+      ->check(CLI::Range(1, control::kMaxCheckpointEvery))
+      ->capture_default_str()
+      ->type_name("N");
+  command
       .add_option("--replicas", options->replicas,
                   "How many nodes keep a copy of each rank's checkpoint, its own included; as many "
                   "as there are if that is less; default: 2")
@@ -182,13 +205,6 @@ void AddCopyOptions(CLI::App& command, RunOptions* options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50))
       ->type_name("BYTES_PER_SECOND");
-  command
-      .add_option("--checkpoint-every", options->checkpoint_every,
-                  "Of so many steps at whose end the program would save its state, one is saved")
-      ->envname("PHALANX_CHECKPOINT_EVERY")
-      ->check(CLI::Range(1, control::kMaxCheckpointEvery))
-      ->capture_default_str()
-      ->type_name("N");
 }
 
 void AddCoordinatorOptions(CLI::App& command, RunOptions* options) {
@@ -224,6 +240,12 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       ->check(CLI::Range(0, 65536))
       ->capture_default_str()
       ->type_name("N");
+  command
+      .add_option("--on-loss", options->on_loss,
+                  "What is tried when a rank is lost, in this order: spare, restart, shrink, fail, "
+                  "with commas between; default: all of these")
+      ->envname("PHALANX_ON_LOSS")
+      ->type_name("WORDS");
   AddCopyOptions(command, options);
   command.add_flag("--no-label", options->no_label,
                    "Pass lines on without the `[rank] ` before them");
@@ -240,12 +262,6 @@ void AddOptions(CLI::App& command, RunOptions* options) {
       .add_option("--grace-ms", options->grace_ms,
                   "Milliseconds between asking the processes to end and killing them")
       ->check(CLI::Range(0, 86400000))
-  command
-      .add_option("--on-loss", options->on_loss,
-                  "What is tried when a rank is lost, in this order: spare, restart, shrink, fail, "
-                  "with commas between; default: all of these")
-      ->envname("PHALANX_ON_LOSS")
-      ->type_name("WORDS");
       ->capture_default_str()
       ->type_name("MS");
   command
@@ -359,8 +375,21 @@ absl::StatusOr<std::vector<faults::Fault>> ReadFaults(const std::string& where,
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", faults.status().message()));
 }
 
+absl::StatusOr<control::ClusterShape> ShapeOf(const RunOptions& options) {
+  absl::StatusOr<control::ClusterShape> shape = control::ParseClusterShape(options.emulate);
+  if (shape.ok()) return shape;
+  return absl::InvalidArgumentError(absl::StrCat("--emulate: ", shape.status().message()));
+}
+
 absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& options) {
   std::vector<control::HostSlots> hosts;
+  if (!options.emulate.empty()) {
+    PHX_ASSIGN_OR_RETURN(const control::ClusterShape shape, ShapeOf(options));
+    for (const int ranks : shape.ranks) {
+      hosts.push_back({absl::StrCat("emulated", hosts.size()), ranks});
+    }
+    return hosts;
+  }
   if (!options.host_file.empty()) {
     PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--hostfile", options.host_file));
     PHX_ASSIGN_OR_RETURN(hosts, control::ParseHostFile(text));
@@ -462,6 +491,14 @@ int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
   nodes.address = options.address;
   nodes.files = options.files;
   AddOwnVariables(&assignment.variables);
+  if (!options.emulate.empty()) {
+    const absl::StatusOr<control::ClusterShape> shape = ShapeOf(options);
+    if (!shape.ok()) return UsageError(std::string(shape.status().message()));
+    nodes.emulated = *shape;
+    // The network's interface, instead of loopback.
+    assignment.variables["PHALANX_BIND"] = control::EmulatedInterface();
+    assignment.variables["PHALANX_EMULATED_RATE"] = std::to_string(shape->bits_per_second);
+  }
   std::error_code ignored;
   assignment.folder = std::filesystem::current_path(ignored).string();
   return control::RunNodesJob(nodes, assignment);
@@ -502,6 +539,14 @@ int RunCommand(const std::vector<std::string>& arguments) {
   if (options.replicas > 0) {
     assignment.variables["PHALANX_REPLICAS"] = std::to_string(options.replicas);
   }
+  if (command.get_option("--on-loss")->count() > 0) {
+    const absl::StatusOr<control::LossPolicy> policy = control::LossPolicy::Parse(options.on_loss);
+    if (!policy.ok()) return UsageError("--on-loss: it " + std::string(policy.status().message()));
+    assignment.variables["PHALANX_ON_LOSS"] = policy->ToText();
+  }
+  if (options.checkpoint_every > 1) {
+    assignment.variables["PHALANX_CHECKPOINT_EVERY"] = std::to_string(options.checkpoint_every);
+  }
   assignment.replication_bytes_per_second = options.replication_bytes_per_second;
   assignment.label = !options.no_label;
   assignment.spares = options.spares;
@@ -521,11 +566,3 @@ int RunCommand(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace phalanx::tools
-  if (command.get_option("--on-loss")->count() > 0) {
-    const absl::StatusOr<control::LossPolicy> policy = control::LossPolicy::Parse(options.on_loss);
-    if (!policy.ok()) return UsageError("--on-loss: it " + std::string(policy.status().message()));
-    assignment.variables["PHALANX_ON_LOSS"] = policy->ToText();
-  }
-  if (options.checkpoint_every > 1) {
-    assignment.variables["PHALANX_CHECKPOINT_EVERY"] = std::to_string(options.checkpoint_every);
-  }

@@ -28,7 +28,7 @@
 namespace phalanx::control {
 
 absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
-    const std::string& host, const JobFiles& files, const NodeAssignment& assignment) {
+    const std::string& host, const JobFiles& files, const NodeAssignment& assignment, Fd socket) {
   constexpr size_t kSecretBytes = 32;
   CoordinatorProcessOptions options;
   options.program = ThisCommand();
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   // by its end; how long the others wait is up to the deadline that they join with.
   options.join_timeout = std::chrono::milliseconds(std::numeric_limits<int>::max());
   std::unique_ptr<JobCoordinator> coordinator(new JobCoordinator(std::move(options)));
-  PHX_ASSIGN_OR_RETURN(coordinator->listener_, Listen({host, 0}));
+  PHX_ASSIGN_OR_RETURN(coordinator->listener_, Listen({host, 0}, std::move(socket)));
   if (files.status_port.has_value()) {
     PHX_RETURN_IF_ERROR(coordinator->OpenStatusPage(*files.status_port));
   }

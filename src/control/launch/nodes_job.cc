@@ -16,6 +16,7 @@
 #include "asio/post.hpp"
 #include "base/logger.h"
 #include "base/status_macros.h"
+#include "control_emulation/emulated_network.h"
 #include "control_launch/assignment_text.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/survival.h"
@@ -55,6 +56,12 @@ class NodesJob : private SupervisorEvents {
 
  private:
   absl::Status RunAgents();
+  absl::Status Emulate();
+  void SayTraffic() const;
+  // No remote shell is needed.
+  bool IsHere(const std::string& host) const {
+    return network_ != nullptr || IsThisMachine(host, host_name_);
+  }
   absl::StatusOr<std::string> CoordinatorAddress() const;
   absl::StatusOr<SpawnRequest> AgentCommandOn(const std::string& host) const;
   int Replicas() const;
@@ -74,6 +81,7 @@ class NodesJob : private SupervisorEvents {
   const std::string host_name_;
   const Logger logger_;
   asio::io_context loop_;
+  std::unique_ptr<EmulatedNetwork> network_;  // null unless one is wanted
   std::unique_ptr<JobCoordinator> coordinator_;
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<Supervisor> supervisor_;
@@ -82,8 +90,11 @@ class NodesJob : private SupervisorEvents {
 };
 
 absl::Status NodesJob::RunAgents() {
+  if (options_.emulated.has_value()) PHX_RETURN_IF_ERROR(Emulate());
   PHX_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress());
-  PHX_ASSIGN_OR_RETURN(coordinator_, JobCoordinator::Start(address, options_.files, common_));
+  Fd socket = network_ == nullptr ? Fd() : network_->TakeSocket();
+  PHX_ASSIGN_OR_RETURN(coordinator_,
+                       JobCoordinator::Start(address, options_.files, common_, std::move(socket)));
   PHX_ASSIGN_OR_RETURN(keeper_, Keeper::Start());
   SupervisorOptions options;
   PHX_ASSIGN_OR_RETURN(options.workers, MakeAgents());
@@ -100,10 +111,30 @@ absl::Status NodesJob::RunAgents() {
   coordinator_->OnEvicted([this](int node) { HandleEvicted(node); });
   coordinator_->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
   loop_.run();
+  if (network_ != nullptr) SayTraffic();
   return absl::OkStatus();
 }
 
+absl::Status NodesJob::Emulate() {
+  PHX_ASSIGN_OR_RETURN(network_, EmulatedNetwork::Make(*options_.emulated));
+  Logger::ToStderr("", LogSeverity::kInfo).Info(DescribeEmulation(*options_.emulated));
+  return absl::OkStatus();
+}
+
+void NodesJob::SayTraffic() const {
+  const absl::StatusOr<std::vector<NodeTraffic>> traffic = network_->ReadTraffic();
+  if (!traffic.ok()) return logger_.Warning(std::string(traffic.status().message()));
+  for (size_t node = 0; node < traffic->size(); ++node) {
+    const NodeTraffic& one = (*traffic)[node];
+    Logger::ToStderr("", LogSeverity::kInfo)
+        .Info(absl::StrCat("node ", node, ": over its link went ", one.sent_bytes, " bytes out, ",
+                           one.received_bytes, " bytes in; ", one.dropped_packets,
+                           " packets dropped"));
+  }
+}
+
 absl::StatusOr<std::string> NodesJob::CoordinatorAddress() const {
+  if (network_ != nullptr) return network_->hub_address();
   if (!options_.address.empty()) return options_.address;
   for (const HostSlots& host : options_.hosts) {
     if (!IsThisMachine(host.host, host_name_)) return OwnAddressTowards(host.host);
@@ -117,7 +148,7 @@ absl::StatusOr<SpawnRequest> NodesJob::AgentCommandOn(const std::string& host) c
   for (char** variable = environ; *variable != nullptr; ++variable) {
     request.environment.push_back(*variable);
   }
-  if (IsThisMachine(host, host_name_)) {
+  if (IsHere(host)) {
     request.file = ThisCommand();
     request.arguments = {"phalanx", "agent", "--from-launcher"};
     return request;
@@ -166,7 +197,8 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
     const auto same =
         std::count_if(options_.hosts.begin(), options_.hosts.end(),
                       [&](const HostSlots& other) { return other.host == host.host; });
-    assignment.machine = same > 1 ? absl::StrCat(host.host, "/", assignment.node) : "";
+    const bool stands_for_one = same > 1 || network_ != nullptr;
+    assignment.machine = stands_for_one ? absl::StrCat(host.host, "/", assignment.node) : "";
     assignment.local_world_size = host.slots;
     // One on each in turn, from the first on.
     assignment.spares = common_.spares / nodes + (assignment.node < common_.spares % nodes ? 1 : 0);
@@ -174,6 +206,7 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
     SupervisedWorker agent;
     agent.rank = assignment.node;
     PHX_ASSIGN_OR_RETURN(agent.request, AgentCommandOn(host.host));
+    if (network_ != nullptr) agent.request.place = network_->PlaceOf(assignment.node);
     agent.input = ToText(assignment);
     agents.push_back(std::move(agent));
     assignment.first_rank += host.slots;
@@ -193,7 +226,7 @@ void NodesJob::HandleEvicted(int node) {
 // The node, not the job on it.
 bool NodesJob::IsLoss(int node, const ProcessEnd& end) const {
   const std::string& host = options_.hosts[static_cast<size_t>(node)].host;
-  return end.by_signal || (end.value == kRemoteShellFailed && !IsThisMachine(host, host_name_));
+  return end.by_signal || (end.value == kRemoteShellFailed && !IsHere(host));
 }
 
 // Its ranks may not have joined, so that the control plane has nothing to tell the other nodes.
@@ -223,7 +256,7 @@ void NodesJob::OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int ot
   if (end.by_signal) {
     logger_.Error(absl::StrCat("node ", node, " (", host, ") was lost: its agent (pid ", pid, ") ",
                                end.Describe(), ending));
-  } else if (end.value == kRemoteShellFailed && !IsThisMachine(host, host_name_)) {
+  } else if (end.value == kRemoteShellFailed && !IsHere(host)) {
     logger_.Error(absl::StrCat("node ", node, " (", host, ") was lost or can't be reached: `",
                                absl::StrJoin(options_.remote_shell, " "), " ", host, "` (pid ", pid,
                                ") ", end.Describe(), ending));

@@ -34,12 +34,14 @@ struct NodeAssignment;
 // that starts it).
 class JobCoordinator {
  public:
-  // Listens on a free port of `host`, and for the status page, whose URL it says on standard error,
-  // where `files` say. Takes what concerns it from `assignment`. UNAVAILABLE as well if the record
-  // can't be made where `files` say; why is on standard error by then.
+  // Listens on a free port of `host`, on `socket` if it is valid, and for the status page, whose
+  // URL it says on standard error, where `files` say. Takes what concerns it from `assignment`.
+  // UNAVAILABLE as well if the record can't be made where `files` say; why is on standard error by
+  // then.
   static absl::StatusOr<std::unique_ptr<JobCoordinator>> Start(const std::string& host,
                                                                const JobFiles& files,
-                                                               const NodeAssignment& assignment);
+                                                               const NodeAssignment& assignment,
+                                                               Fd socket = Fd());
   // Its decisions are made by now: kills and reaps it, and removes the record.
   ~JobCoordinator();
   JobCoordinator(const JobCoordinator&) = delete;

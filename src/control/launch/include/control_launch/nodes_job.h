@@ -2,9 +2,11 @@
 #ifndef PHALANX_CONTROL_LAUNCH_NODES_JOB_H_
 #define PHALANX_CONTROL_LAUNCH_NODES_JOB_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "control_emulation/cluster_shape.h"
 #include "control_launch/host_list.h"
 #include "control_launch/node_job.h"
 
@@ -19,6 +21,9 @@ struct NodesOptions {
   // machine, else the address from which this machine reaches the first of the others.
   std::string address;
   JobFiles files;
+  // The hosts are this machine, each in a network of its own of this kind, with as many ranks as it
+  // says there. What went over each link is said in the end.
+  std::optional<ClusterShape> emulated;
 };
 
 // Runs the whole job on the calling thread, which must be the main and only one. What concerns the
