@@ -13,6 +13,7 @@
 #include "phalanx/session.h"
 #include "report.h"
 #include "trial.h"
+#include "wire.h"
 
 namespace phalanx::stress {
 namespace {
@@ -48,7 +49,7 @@ class Buffers {
 };
 
 absl::Status Sweep(const BenchmarkSettings& settings, Session& session, const std::string& kind,
-                   Report* report) {
+                   const Wire& wire, Report* report) {
   Communicator& world = session.view().world();
   const Shape largest = ShapeOf(settings, world.size(), settings.max_bytes);
   const size_t elements = std::max(largest.send_elements, largest.receive_elements);
@@ -59,11 +60,11 @@ absl::Status Sweep(const BenchmarkSettings& settings, Session& session, const st
   for (size_t bytes = settings.min_bytes; bytes <= settings.max_bytes; bytes *= settings.factor) {
     Row row{kind, ShapeOf(settings, world.size(), bytes), {}, {}};
     if (row.shape.count == 0) continue;
-    absl::StatusOr<Measurement> measured = Measure(settings, world, trial, row.shape, false);
+    absl::StatusOr<Measurement> measured = Measure(settings, world, trial, wire, row.shape, false);
     if (!measured.ok()) return measured.status();
     row.out_of_place = *measured;
     if (trial.can_be_in_place()) {
-      measured = Measure(settings, world, trial, row.shape, true);
+      measured = Measure(settings, world, trial, wire, row.shape, true);
       if (!measured.ok()) return measured.status();
       row.in_place = *measured;
     }
@@ -129,10 +130,12 @@ absl::Status RunBenchmark(const BenchmarkSettings& settings, const Options& opti
         absl::StrCat("root ", settings.root, " isn't one of the ranks 0 to ", view.size() - 1));
   }
   const bool prints = view.rank() == 0;
-  Report report(settings, options.transport, view.size());
+  const absl::StatusOr<Wire> wire = Wire::Find(view.world());
+  if (!wire.ok()) return wire.status();
+  Report report(settings, options.transport, view.size(), *wire);
   for (const std::string kind : {"allocated", "ordinary"}) {
     if (settings.buffers != "both" && settings.buffers != kind) continue;
-    const absl::Status status = Sweep(settings, **session, kind, prints ? &report : nullptr);
+    const absl::Status status = Sweep(settings, **session, kind, *wire, prints ? &report : nullptr);
     if (!status.ok()) return status;
   }
   if (prints) {

@@ -29,10 +29,16 @@ absl::StatusOr<double> Agree(Communicator& communicator, double value, ReduceOp 
   return value;
 }
 
+absl::StatusOr<double> SentBytes(const Wire& wire) {
+  if (!wire.is_on()) return 0.0;
+  return wire.SentBytes();
+}
+
 }  // namespace
 
 absl::StatusOr<Measurement> Measure(const BenchmarkSettings& settings, Communicator& communicator,
-                                    Trial& trial, const Shape& shape, bool in_place) {
+                                    Trial& trial, const Wire& wire, const Shape& shape,
+                                    bool in_place) {
   Measurement result;
   trial.Prepare(shape, in_place);
   if (settings.check) {
@@ -52,10 +58,17 @@ absl::StatusOr<Measurement> Measure(const BenchmarkSettings& settings, Communica
     result.iterations =
         static_cast<int>(std::clamp<double>(fitting, kMinIterations, kMaxIterations));
   }
+  const absl::StatusOr<double> sent_before = SentBytes(wire);
+  if (!sent_before.ok()) return sent_before.status();
   mean = Loop(communicator, trial, result.iterations);
   if (mean.ok()) mean = Agree(communicator, *mean, ReduceOp::kMax);
   if (!mean.ok()) return mean.status();
   result.time_us = *mean;
+  if (!wire.is_on()) return result;
+  absl::StatusOr<double> sent = SentBytes(wire);
+  if (sent.ok()) sent = Agree(communicator, *sent - *sent_before, ReduceOp::kMax);
+  if (!sent.ok()) return sent.status();
+  result.wire_bytes = *sent / result.iterations;
   return result;
 }
 

@@ -16,19 +16,6 @@ double AlgorithmBandwidth(const Shape& shape, const Measurement& measurement) {
   return static_cast<double>(shape.bytes) / (measurement.time_us * 1000.0);
 }
 
-nlohmann::json ToJson(const Row& row, const Measurement& measurement, bool in_place) {
-  const double algorithm = AlgorithmBandwidth(row.shape, measurement);
-  return {{"buffer", row.buffers},
-          {"bytes", row.shape.bytes},
-          {"count", row.shape.count},
-          {"in_place", in_place},
-          {"iterations", measurement.iterations},
-          {"time_us", measurement.time_us},
-          {"algbw", algorithm},
-          {"busbw", algorithm * row.shape.bus_factor},
-          {"wrong", measurement.wrong}};
-}
-
 // "float32" where nccl-tests prints "float": unambiguous for programs.
 std::string JsonTypeName(DataType type) {
   switch (type) {
@@ -54,12 +41,20 @@ std::string JsonTypeName(DataType type) {
 
 }  // namespace
 
-Report::Report(const BenchmarkSettings& settings, std::string transport, int ranks)
-    : settings_(settings), transport_(std::move(transport)), ranks_(ranks) {}
+Report::Report(const BenchmarkSettings& settings, std::string transport, int ranks,
+               const Wire& wire)
+    : settings_(settings), transport_(std::move(transport)), ranks_(ranks), wire_(wire) {}
 
 void Report::Header(const std::string& buffers) {
   absl::PrintF("# %s, %d ranks, transport %s, %s buffers\n", settings_.collective, ranks_,
                transport_, buffers);
+  if (wire_.is_on()) {
+    absl::PrintF(
+        "# emulated: %d nodes with links of %g Gbit/s; wire: bytes that the busiest node\n"
+        "# sends for an operation; bound: the least time for %.3f bytes on the wire for each\n"
+        "# of the 2 (N-1)/N * size that an all_reduce takes, as a part of the time\n",
+        wire_.nodes(), wire_.bits_per_second() / 1e9, kWirePerPayload);
+  }
   absl::PrintF("# %61s%s%34s\n", "", "out-of-place", "in-place");
   absl::PrintF("#%11s %12s %9s %7s %6s  %9s %7s %7s %6s  %9s %7s %7s %6s\n", "size", "count",
                "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
@@ -76,6 +71,20 @@ void Report::PrintMeasurement(const Shape& shape, const Measurement& measurement
                settings_.check ? absl::StrCat(measurement.wrong) : "N/A");
 }
 
+double Report::FractionOfBound(const Shape& shape, const Measurement& measurement) const {
+  // A burst of the token bucket carries much of a smaller one.
+  constexpr size_t kLeastBytes = size_t{4} << 20;
+  if (!wire_.is_on() || settings_.collective != "all_reduce" || shape.bytes < kLeastBytes)
+    return -1;
+  return wire_.LeastAllReduceUs(static_cast<double>(shape.bytes)) / measurement.time_us;
+}
+
+void Report::PrintWire(const Shape& shape, const Measurement& measurement) const {
+  const double fraction = FractionOfBound(shape, measurement);
+  absl::PrintF("  wire %.0f", measurement.wire_bytes);
+  if (fraction >= 0) absl::PrintF(" bound %.3f", fraction);
+}
+
 void Report::Add(const Row& row) {
   const std::string& name = settings_.collective;
   const bool reduces = name == "all_reduce" || name == "reduce_scatter" || name == "reduce";
@@ -85,6 +94,10 @@ void Report::Add(const Row& row) {
                reduces ? NameOf(settings_.op) : "none", rooted ? settings_.root : -1);
   PrintMeasurement(row.shape, row.out_of_place);
   if (row.in_place.has_value()) PrintMeasurement(row.shape, *row.in_place);
+  if (wire_.is_on()) {
+    PrintWire(row.shape, row.out_of_place);
+    if (row.in_place.has_value()) PrintWire(row.shape, *row.in_place);
+  }
   absl::PrintF("\n");
   std::fflush(stdout);
   rows_.push_back(row);
@@ -111,6 +124,24 @@ void Report::Footer() const {
   absl::PrintF("# Out of bounds values : %d %s\n", wrong(),
                settings_.check ? (wrong() == 0 ? "OK" : "FAILED") : "(not checked)");
   absl::PrintF("# Avg bus bandwidth    : %g\n", measurements == 0 ? 0.0 : sum / measurements);
+}
+
+nlohmann::json Report::ToJson(const Row& row, const Measurement& measurement, bool in_place) const {
+  const double algorithm = AlgorithmBandwidth(row.shape, measurement);
+  nlohmann::json result = {{"buffer", row.buffers},
+                           {"bytes", row.shape.bytes},
+                           {"count", row.shape.count},
+                           {"in_place", in_place},
+                           {"iterations", measurement.iterations},
+                           {"time_us", measurement.time_us},
+                           {"algbw", algorithm},
+                           {"busbw", algorithm * row.shape.bus_factor},
+                           {"wrong", measurement.wrong}};
+  if (!wire_.is_on()) return result;
+  result["wire_bytes"] = measurement.wire_bytes;
+  const double fraction = FractionOfBound(row.shape, measurement);
+  if (fraction >= 0) result["fraction_of_bound"] = fraction;
+  return result;
 }
 
 absl::Status Report::WriteJson(const std::string& path) const {

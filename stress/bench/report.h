@@ -8,7 +8,9 @@
 
 #include "absl/status/status.h"
 #include "measure.h"
+#include "nlohmann/json_fwd.hpp"
 #include "trial.h"
+#include "wire.h"
 
 namespace phalanx::stress {
 
@@ -22,7 +24,7 @@ struct Row {
 // Prints to standard output as rows come.
 class Report {
  public:
-  Report(const BenchmarkSettings& settings, std::string transport, int ranks);
+  Report(const BenchmarkSettings& settings, std::string transport, int ranks, const Wire& wire);
 
   void Header(const std::string& buffers);
   void Add(const Row& row);
@@ -32,11 +34,16 @@ class Report {
   absl::Status WriteJson(const std::string& path) const;
 
  private:
+  // How near the measurement comes to what the links allow; negative: not known, or of no meaning.
+  double FractionOfBound(const Shape& shape, const Measurement& measurement) const;
+  void PrintWire(const Shape& shape, const Measurement& measurement) const;
+  nlohmann::json ToJson(const Row& row, const Measurement& measurement, bool in_place) const;
   void PrintMeasurement(const Shape& shape, const Measurement& measurement) const;
 
   const BenchmarkSettings& settings_;
   const std::string transport_;
   const int ranks_;
+  const Wire wire_;
   std::vector<Row> rows_;
 };
 
