@@ -277,10 +277,10 @@ void SessionState::OnCheckpoint(absl::string_view payload, std::vector<control::
   if (!status.ok()) logger().Error(std::string(status.message()));
 }
 
-void SessionState::OnRevoked(const absl::Status& reason) {
+void SessionState::OnRevoked(const absl::Status& reason, bool goes_on) {
   engine_->Abort(reason);
   saver().EndView(reason);
-  stepper().EndView(reason, client().goes_on());
+  stepper().EndView(reason, goes_on);
 }
 
 void SessionState::OnNoneFollows() { stepper().NoneFollows(); }

@@ -79,7 +79,7 @@ class SessionState final : public control::ClientEvents {
   void Shutdown();
 
   // control::ClientEvents
-  void OnRevoked(const absl::Status& reason) override;
+  void OnRevoked(const absl::Status& reason, bool goes_on) override;
   void OnOrdering(absl::string_view payload) override;
   void OnCheckpoint(absl::string_view payload, std::vector<control::Fd> fds) override;
   void OnNoneFollows() override;

@@ -24,7 +24,7 @@ constexpr auto kPatience = std::chrono::seconds(60);
 
 class Events : public ClientEvents {
  public:
-  void OnRevoked(const absl::Status& reason) override {
+  void OnRevoked(const absl::Status& reason, bool /*goes_on*/) override {
     revoked_.set_value(std::string(reason.message()));
   }
   std::future<std::string> Revoked() { return revoked_.get_future(); }

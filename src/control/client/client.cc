@@ -482,7 +482,7 @@ bool ClientImpl::TakeIn() {
     }
     if (all_left_) return false;
     SetEnd(message.status());
-    if (!std::exchange(revoked_, true)) events_->OnRevoked(message.status());
+    if (!std::exchange(revoked_, true)) events_->OnRevoked(message.status(), goes_on());
     events_->OnAgentLost();
     all_left_ = true;  // it was told
     return false;
@@ -528,7 +528,7 @@ void ClientImpl::Handle(const Message& message) {
   if (!end.has_value()) return;
   all_left_ = end->ok();
   revoked_ = !all_left_;
-  if (revoked_) events_->OnRevoked(*end);
+  if (revoked_) events_->OnRevoked(*end, goes_on());
 }
 
 std::optional<absl::Status> ClientImpl::NoteEnd(const Message& message) {

@@ -92,8 +92,12 @@ struct AgentBox : AgentEvents {
 };
 
 struct ClientBox : ClientEvents {
-  void OnRevoked(const absl::Status& reason) override { revoked.Set(reason); }
+  void OnRevoked(const absl::Status& reason, bool another_follows) override {
+    goes_on.Set(another_follows);
+    revoked.Set(reason);
+  }
   void OnAgentLost() override { agent_lost.Set(true); }
+  Box<bool> goes_on;
   Box<absl::Status> revoked;
   Box<bool> agent_lost;
 };

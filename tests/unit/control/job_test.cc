@@ -241,6 +241,7 @@ TEST_F(JobTest, AMemberThatGoesRevokesTheView) {
                                std::to_string(node) + " 'host0') ended without leaving the job";
   for (const size_t rank : {0U, 1U, 3U}) {
     EXPECT_EQ(events[rank]->revoked.Wait(), absl::UnavailableError(expected)) << rank;
+    EXPECT_EQ(events[rank]->goes_on.Wait(), false) << rank;  // no spare is there
     EXPECT_EQ(all[rank].client->Leave(Soon()), absl::UnavailableError(expected)) << rank;
   }
   for (const auto& agent : agent_events_) {

@@ -25,7 +25,9 @@ constexpr auto kPatience = std::chrono::seconds(60);
 
 class UntilRevoked : public ClientEvents {
  public:
-  void OnRevoked(const absl::Status& reason) override { reason_.set_value(reason); }
+  void OnRevoked(const absl::Status& reason, bool /*goes_on*/) override {
+    reason_.set_value(reason);
+  }
   absl::Status Wait() {
     std::future<absl::Status> reason = reason_.get_future();
     if (reason.wait_for(kPatience) != std::future_status::ready) {

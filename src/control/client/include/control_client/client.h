@@ -57,9 +57,9 @@ class ClientEvents {
   virtual ~ClientEvents() = default;
   // The view is over: a member was lost or the job is being ended. `reason` is UNAVAILABLE (a
   // member is gone; names its rank, node and how it ended) or ABORTED. At most once in a view;
-  // whether another one follows, Client::goes_on() says.
-  virtual void OnRevoked(const absl::Status& reason) = 0;
-  // After OnRevoked() with Client::goes_on(): no other view follows after all.
+  // with `goes_on` another one follows.
+  virtual void OnRevoked(const absl::Status& reason, bool goes_on) = 0;
+  // After OnRevoked() with `goes_on`: no other view follows after all.
   virtual void OnNoneFollows() {}
   // The agent itself is gone, so nobody on this node hears of the job any more; after OnRevoked().
   // Under a launcher the node is down then and the process has no business going on: the session
