@@ -114,6 +114,18 @@ class PageTest : public ::testing::Test {
       "faults": {"planned": 0, "performed": []}, "log": [], "waits": [], "now": null})json");
   }
 
+  // The page once its second answer gives this verdict. A browser on a loaded machine may run out
+  // of its budget with the first answer, so one that did gets a larger one.
+  std::string BrowseUntil(const std::string& verdict) {
+    std::string page;
+    for (int budget_ms = 5000; budget_ms <= 40'000; budget_ms *= 2) {
+      asked_ = 0;
+      page = Browse(url_, folder_, budget_ms);
+      if (TextOf(page, "verdict-word") == verdict) break;
+    }
+    return page;
+  }
+
   asio::io_context loop_;
   std::unique_ptr<control::StatusPage> page_;
   std::thread thread_;
@@ -186,7 +198,7 @@ TEST_F(PageTest, ItGoesOnByItself) {
     }
     return status.dump();
   });
-  const std::string page = Browse(url_, folder_, 5000);
+  const std::string page = BrowseUntil("Running");
   EXPECT_GE(asked_, 2);
   EXPECT_EQ(TextOf(page, "verdict-word"), "Running");
 }
@@ -195,7 +207,7 @@ TEST_F(PageTest, TheEndIsSaidBesideWhatWasSoLast) {
   Open([](int asked) {
     return asked == 0 ? Status().dump() : R"({"error": "the job is over: rank 1 died"})";
   });
-  const std::string page = Browse(url_, folder_, 5000);
+  const std::string page = BrowseUntil("The job is over");
   EXPECT_EQ(TextOf(page, "verdict-word"), "The job is over");
   EXPECT_THAT(TextOf(page, "verdict-why"), HasSubstr("the job is over: rank 1 died; below is"));
   EXPECT_THAT(TextOf(page, "ranks"), HasSubstr("|0|ready|0 alpha|11|"));
