@@ -32,7 +32,7 @@ void Suffer(const faults::Fault& fault) {
     case faults::Action::kFlip:
     case faults::Action::kFill:
     case faults::Action::kWipe:
-      return;  // not by a process to itself; `phalanx run` refuses them
+      return;  // not by a process to itself
   }
 }
 

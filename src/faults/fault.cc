@@ -57,10 +57,11 @@ absl::Status ParseTarget(const Word& word, const TargetWord& kind, Target* to) {
   if (kind.value != Target::Kind::kLink) {
     return IsCount(word.value, &to->number) ? absl::OkStatus() : Wrong(word, "no number from 0 on");
   }
+  to->one_way = word.value.find('>') != absl::string_view::npos;
   const std::pair<absl::string_view, absl::string_view> ends =
-      absl::StrSplit(word.value, absl::MaxSplits('-', 1));
+      absl::StrSplit(word.value, absl::MaxSplits(to->one_way ? '>' : '-', 1));
   if (!IsCount(ends.first, &to->number) || !IsCount(ends.second, &to->other)) {
-    return Wrong(word, "no two nodes as in link=0-1");
+    return Wrong(word, "no two nodes as in link=0-1, or link=0>1 for one direction");
   }
   return to->number != to->other ? absl::OkStatus() : Wrong(word, "a link has two ends");
 }
@@ -155,13 +156,15 @@ absl::Status CheckWhole(const ActionWord& action, const std::set<absl::string_vi
     return absl::InvalidArgumentError(
         absl::StrCat(action.name, " needs a ", action.key, "; add ", action.key, "=X"));
   }
-  const bool counted = fault.when.kind == When::Kind::kStep || fault.when.kind == When::Kind::kOp;
-  if (counted && fault.target.kind != Target::Kind::kRank) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "only ranks count steps and operations; ", WordOf(fault.target.kind).shape,
-        " takes at=time:DURATION or at=point:NAME, not at=", WordOf(fault.when.kind).name, ":N"));
-  }
-  return absl::OkStatus();
+  const bool has_steps = fault.target.kind == Target::Kind::kRank || IsOfNetwork(fault);
+  const bool has_ops = fault.target.kind == Target::Kind::kRank;
+  const bool counts = (fault.when.kind != When::Kind::kStep || has_steps) &&
+                      (fault.when.kind != When::Kind::kOp || has_ops);
+  if (counts) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "only ranks count steps and operations; ", action.name, " ", WordOf(fault.target.kind).shape,
+      " takes ", has_steps ? "at=step:N (of rank 0), " : "",
+      "at=time:DURATION or at=point:NAME, not at=", WordOf(fault.when.kind).name, ":N"));
 }
 
 // The shortest that reads back as the same.
@@ -173,8 +176,9 @@ std::string NumberText(double number) {
 std::string TargetText(const Target& target) {
   const char* const name = WordOf(target.kind).name;
   if (target.kind == Target::Kind::kCoordinator) return name;
-  const bool is_link = target.kind == Target::Kind::kLink;
-  return absl::StrCat(name, "=", target.number, is_link ? absl::StrCat("-", target.other) : "");
+  const std::string first = absl::StrCat(name, "=", target.number);
+  if (target.kind != Target::Kind::kLink) return first;
+  return absl::StrCat(first, target.one_way ? ">" : "-", target.other);
 }
 
 std::string WhenText(const When& when) {
@@ -192,6 +196,11 @@ std::string WhenText(const When& when) {
 }
 
 }  // namespace
+
+bool IsOfNetwork(const Fault& fault) {
+  return fault.action == Action::kCut || fault.action == Action::kSlow ||
+         fault.action == Action::kDrop;
+}
 
 absl::StatusOr<Fault> ParseFault(absl::string_view text) {
   const std::vector<absl::string_view> words =

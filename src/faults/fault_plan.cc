@@ -9,6 +9,10 @@ bool IsRank(const Target& target, int rank) {
   return target.kind == Target::Kind::kRank && target.number == rank;
 }
 
+bool IsStepOf(const Fault& fault, int rank) {
+  return IsRank(fault.target, rank) || (rank == 0 && IsOfNetwork(fault));
+}
+
 }  // namespace
 
 FaultPlan::FaultPlan(std::vector<Fault> faults, std::set<uint32_t> done)
@@ -26,7 +30,7 @@ std::vector<Due> FaultPlan::Take(const IsDue& is_due) {
 
 std::vector<Due> FaultPlan::AtStep(int rank, int64_t step) {
   return Take([&](const Fault& fault) {
-    return fault.when.kind == When::Kind::kStep && IsRank(fault.target, rank) &&
+    return fault.when.kind == When::Kind::kStep && IsStepOf(fault, rank) &&
            fault.when.count == step;
   });
 }

@@ -23,7 +23,7 @@ constexpr ActionWord kActions[] = {
     {"stop", Action::kStop, kProcesses, true, ""},
     {"exit", Action::kExit, kWorkers, false, "code"},
     {"segfault", Action::kSegfault, kWorkers, false, ""},
-    {"cut", Action::kCut, Bit(Kind::kLink), true, ""},
+    {"cut", Action::kCut, Bit(Kind::kLink) | Bit(Kind::kNode), true, ""},
     {"slow", Action::kSlow, Bit(Kind::kLink), true, "factor"},
     {"drop", Action::kDrop, Bit(Kind::kLink), true, "fraction"},
     {"flip", Action::kFlip, Bit(Kind::kRank), false, "copy"},

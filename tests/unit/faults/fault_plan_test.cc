@@ -39,6 +39,15 @@ TEST(FaultPlanTest, ARankThatIsRolledBackDoesNotSufferAgain) {
   EXPECT_THAT(PlanOf(text, {0, 1}).AtStep(2, 120), IsEmpty());
 }
 
+TEST(FaultPlanTest, RankZeroIsGivenTheNetworksSteps) {
+  FaultPlan plan = PlanOf("cut link=1-2 at=step:4; cut node=1 at=step:5; kill rank=1 at=step:4");
+  EXPECT_THAT(Indexes(plan.AtStep(1, 4)), ElementsAre(2));
+  EXPECT_THAT(plan.AtStep(2, 4), IsEmpty());
+  EXPECT_THAT(Indexes(plan.AtStep(0, 4)), ElementsAre(0));
+  EXPECT_THAT(Indexes(plan.AtStep(0, 5)), ElementsAre(1));
+  EXPECT_THAT(plan.AtStep(0, 5), IsEmpty());
+}
+
 TEST(FaultPlanTest, OperationsAndTimesMayBeOvershot) {
   FaultPlan plan =
       PlanOf("kill rank=0 at=op:1000; kill node=1 at=time:2s; wipe voter=0 at=time:1s");

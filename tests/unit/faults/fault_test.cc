@@ -59,6 +59,29 @@ TEST(FaultTest, EveryTargetPointAndMeasureIsRead) {
   EXPECT_EQ(ParseFault("wipe voter=2 at=point:proposed")->target.kind, Target::Kind::kVoter);
 }
 
+TEST(FaultTest, LinksHaveTwoDirectionsOrOne) {
+  EXPECT_EQ(ParseFault("cut link=0-1 at=time:1s")->target, (Target{Target::Kind::kLink, 0, 1}));
+  EXPECT_EQ(ParseFault("cut link=2>0 at=time:1s")->target,
+            (Target{Target::Kind::kLink, 2, 0, /*one_way=*/true}));
+  EXPECT_EQ(ToText(*ParseFault("drop link=2>0 fraction=0.5 at=time:1s")),
+            "drop link=2>0 at=time:1s fraction=0.5");
+}
+
+TEST(FaultTest, ANetworkGoesByTheStepsOfARank) {
+  const Fault cut = *ParseFault("cut link=0-1 at=step:40 for=1500ms");
+  EXPECT_TRUE(IsOfNetwork(cut));
+  EXPECT_EQ(cut.when.kind, When::Kind::kStep);
+  EXPECT_EQ(cut.when.count, 40);
+  EXPECT_EQ(cut.for_ns, 1'500'000'000);
+  const Fault node = *ParseFault("cut node=2 at=step:7");
+  EXPECT_TRUE(IsOfNetwork(node));
+  EXPECT_EQ(node.target, (Target{Target::Kind::kNode, 2}));
+  EXPECT_EQ(node.for_ns, 0);
+  EXPECT_TRUE(IsOfNetwork(*ParseFault("slow link=0-1 factor=2 at=step:1")));
+  EXPECT_TRUE(IsOfNetwork(*ParseFault("drop link=0-1 fraction=1 at=step:1")));
+  EXPECT_FALSE(IsOfNetwork(*ParseFault("kill node=1 at=time:1s")));
+}
+
 TEST(FaultTest, WhatIsWrongIsNamed) {
   const struct {
     const char* text;
@@ -86,12 +109,18 @@ TEST(FaultTest, WhatIsWrongIsNamed) {
       {"stop rank=1 at=step:1 for=0s", "'for=0s': that is no time at all"},
       {"flip coordinator at=time:1s", "unknown word 'coordinator'; flip takes rank=N, at=WHEN"},
       {"flip rank=1 at=time:1s copy=-1", "'copy=-1': no number"},
-      {"cut rank=1 at=time:1s", "cut takes link=A-B, at=WHEN, for=DURATION"},
-      {"cut link=1 at=time:1s", "'link=1': no two nodes"},
+      {"cut rank=1 at=time:1s", "cut takes node=N, link=A-B, at=WHEN, for=DURATION"},
+      {"cut link=1 at=time:1s", "'link=1': no two nodes as in link=0-1, or link=0>1 for one"},
+      {"cut link=1> at=time:1s", "'link=1>': no two nodes"},
+      {"cut link=1>2-3 at=time:1s", "'link=1>2-3': no two nodes"},
+      {"cut link=1>1 at=time:1s", "'link=1>1': a link has two ends"},
+      {"slow node=1 at=time:1s factor=2", "unknown word 'node=1'; slow takes link=A-B, at=WHEN"},
+      {"cut link=0-1 at=op:9", "cut link=A-B takes at=step:N (of rank 0), at=time:DURATION or"},
       {"cut link=1-1 at=time:1s", "'link=1-1': a link has two ends"},
       {"kill at=step:1", "add one of rank=N"},
       {"kill rank=1", "it says not when; add at=step:N"},
-      {"kill node=1 at=step:1", "node=N takes at=time:DURATION or at=point:NAME, not at=step:N"},
+      {"kill node=1 at=step:1",
+       "kill node=N takes at=time:DURATION or at=point:NAME, not at=step:N"},
       {"exit rank=1 at=step:1 code=256", "'code=256': no exit code from 0 to 255"},
       {"slow link=0-1 at=time:1s", "slow needs a factor"},
       {"slow link=0-1 at=time:1s factor=nan", "'factor=nan': no number over 1"},
@@ -134,7 +163,9 @@ class RandomFault {
     fault.action = static_cast<Action>(Below(10));
     fault.target = NextTarget(fault.action);
     const bool is_rank = fault.target.kind == Target::Kind::kRank;
+    const bool takes_step = IsOfNetwork(fault) && Below(3) == 0;
     fault.when.kind = is_rank         ? static_cast<When::Kind>(Below(4))
+                      : takes_step    ? When::Kind::kStep
                       : Below(2) == 0 ? When::Kind::kTime
                                       : When::Kind::kPoint;
     if (fault.when.kind == When::Kind::kTime) {
@@ -183,6 +214,8 @@ class RandomFault {
         kinds = {Kind::kRank, Kind::kSpare};
         break;
       case Action::kCut:
+        kinds = {Kind::kLink, Kind::kNode};
+        break;
       case Action::kSlow:
       case Action::kDrop:
         kinds = {Kind::kLink};
@@ -200,7 +233,10 @@ class RandomFault {
     Target target;
     target.kind = kinds[static_cast<size_t>(Below(static_cast<int64_t>(kinds.size())))];
     if (target.kind != Kind::kCoordinator) target.number = static_cast<int>(Below(INT32_MAX));
-    if (target.kind == Kind::kLink) target.other = target.number + 1;
+    if (target.kind == Kind::kLink) {
+      target.other = target.number + 1;
+      target.one_way = Below(2) == 0;
+    }
     return target;
   }
 

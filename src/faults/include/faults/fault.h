@@ -7,16 +7,18 @@
 //   stop      the same; SIGSTOP, with for= SIGCONT after that time
 //   exit      rank=N spare=N; code=N (0 to 255; 1)
 //   segfault  rank=N spare=N
-//   cut       link=A-B, of nodes A and B, in both directions; for=
-//   slow      link=A-B; factor=X, over 1; for=
-//   drop      link=A-B; fraction=X, over 0 and at most 1; for=
+//   cut       link=A-B, between nodes A and B in both directions, or link=A>B: what A sends to B;
+//             or node=N: all that it sends or is sent; for=
+//   slow      link=A-B link=A>B; factor=X, over 1; for=
+//   drop      link=A-B link=A>B; fraction=X, over 0 and at most 1; for=
 //   flip      rank=N: a bit of what is saved of it; copy=K (0), of its K-th holder, of which the
 //             node of the rank itself is the first
 //   fill      rank=N node=N: its memory; for=
 //   wipe      voter=N: its log
 //
-// WHEN is step:N or op:N (of the rank that is the target), time:DURATION (since the job began) or
-// point:NAME (of the protocol: see Point). A DURATION is 250ms, 1.5s or 2m.
+// WHEN is step:N or op:N (of the rank that is the target; cut, slow and drop take step:N of rank
+// 0), time:DURATION (since the job began) or point:NAME (of the protocol: see Point). A DURATION is
+// 250ms, 1.5s or 2m.
 #ifndef PHALANX_FAULTS_FAULT_H_
 #define PHALANX_FAULTS_FAULT_H_
 
@@ -46,8 +48,9 @@ struct Target {
   enum class Kind : uint8_t { kRank, kNode, kAgent, kCoordinator, kSpare, kVoter, kLink };
 
   Kind kind = Kind::kRank;
-  int number = 0;  // none of kCoordinator; the first node of kLink
-  int other = 0;   // the other node of kLink
+  int number = 0;        // none of kCoordinator; the first node of kLink
+  int other = 0;         // the other node of kLink
+  bool one_way = false;  // of kLink: only what the first one sends to the other
 
   bool operator==(const Target&) const = default;
 };
@@ -75,7 +78,8 @@ struct When {
   bool operator==(const When&) const = default;
 };
 
-// Happens once in a job. at=step: when the process that holds the rank comes to View::Checkpoint()
+// Happens once in a job. at=step: when the process that holds the rank (0 for a fault of the
+// network) comes to View::Checkpoint()
 // of that step, before anything of it is saved. When the job comes to that step again, it doesn't.
 struct Fault {
   Action action = Action::kKill;
@@ -89,6 +93,9 @@ struct Fault {
 
   bool operator==(const Fault&) const = default;
 };
+
+// Whether the network between the nodes suffers it, and no process.
+bool IsOfNetwork(const Fault& fault);
 
 // INVALID_ARGUMENT names the word that is wrong and what is known.
 absl::StatusOr<Fault> ParseFault(absl::string_view text);

@@ -26,6 +26,7 @@ class FaultPlan {
   explicit FaultPlan(std::vector<Fault> faults, std::set<uint32_t> done = {});
 
   // `rank` has come to exactly this step. One that begins beyond a step isn't given its faults.
+  // Rank 0 is given those of the network too.
   std::vector<Due> AtStep(int rank, int64_t step);
   // `rank` has issued `count` operations.
   std::vector<Due> AtOp(int rank, int64_t count);
