@@ -39,7 +39,7 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
       Arguments::Parse(
           words,
           {"--job", "--listen-fd", "--key-fd", "--record-fd", "--record", "--lifeline-fd",
-           "--status-fd", "--evictions-fd", "--join-timeout-ms", "--report", "--events", "--faults",
+           "--status-fd", "--launcher-fd", "--join-timeout-ms", "--report", "--events", "--faults",
            "--persist", "--persist-every", "--persist-keep", "--die-with"},
           {"--detach"}));
   CoordinatorOptions options;
@@ -49,7 +49,7 @@ absl::StatusOr<CoordinatorOptions> Prepare(const std::vector<std::string>& words
   PHX_ASSIGN_OR_RETURN(options.lifeline_fd, arguments.Number("--lifeline-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.record_fd, arguments.Number("--record-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.status_fd, arguments.Number("--status-fd", -1));
-  PHX_ASSIGN_OR_RETURN(options.evictions_fd, arguments.Number("--evictions-fd", -1));
+  PHX_ASSIGN_OR_RETURN(options.launcher_fd, arguments.Number("--launcher-fd", -1));
   PHX_ASSIGN_OR_RETURN(options.witness_wait, DurationOf("PHALANX_WITNESS_WAIT_MS",
                                                         kMaxWitnessWaitMs, options.witness_wait));
   PHX_ASSIGN_OR_RETURN(

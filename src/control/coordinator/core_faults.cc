@@ -43,14 +43,14 @@ bool CoordinatorCore::Suffers(const std::vector<faults::Due>& due) {
   return false;
 }
 
-// By a rank, that is; all but a flip it does to itself.
+// By a rank, that is; all but a flip and what the network suffers it does to itself.
 void CoordinatorCore::OnFaultPerformed(const message::FaultPerformed& performed) {
   const bool is_new = performed_faults_.count(performed.index) == 0;
   NoteFault(performed.index);
   WriteFirst(Afterwards::kNothing);
   if (!is_new || performed.index >= settings_.faults.size()) return;
   const faults::Fault& fault = settings_.faults[performed.index];
-  if (fault.action == faults::Action::kFlip) OrderFault(fault);
+  if (fault.action == faults::Action::kFlip || faults::IsOfNetwork(fault)) OrderFault(fault);
 }
 
 void CoordinatorCore::OrderFault(const faults::Fault& fault) {
@@ -60,6 +60,10 @@ void CoordinatorCore::OrderFault(const faults::Fault& fault) {
 
 void CoordinatorCore::OrderFaults() {
   for (const faults::Fault& fault : std::exchange(ordered_faults_, {})) {
+    if (faults::IsOfNetwork(fault)) {
+      outputs_.push_back(LinkFaultDue{faults::ToText(fault)});
+      continue;
+    }
     const auto [agent, incarnation] = WhoSuffers(fault);
     const std::string text = faults::ToText(fault);
     if (agents_.count(agent) == 0) {

@@ -91,9 +91,11 @@ class Server {
   void Perform(const Concluded& output);
   void Perform(const JobEvent& output);
   void Perform(const WriteRecord& output);
-  void Perform(const NodeEvicted& output);
+  void Perform(const NodeEvicted& output) { TellLauncher(output); }
+  void Perform(const LinkFaultDue& output) { TellLauncher(output); }
   void Perform(const KillCoordinator& output);
   void Perform(const JobOver& output);
+  void TellLauncher(const LauncherNotice& notice) const;
 
   const CoordinatorOptions options_;
   const std::unique_ptr<TlsContext> tls_;
@@ -322,11 +324,11 @@ void Server::OnWritten(const absl::Status& written) {
 }
 
 // A pipe that nobody reads any more, or that is full, is no reason to stop.
-void Server::Perform(const NodeEvicted& output) {
-  if (options_.evictions_fd < 0) return;
-  const std::string line = absl::StrCat(output.node, "\n");
-  if (::write(options_.evictions_fd, line.data(), line.size()) < 0) {
-    options_.logger.Warning("nobody is told that a node was evicted");
+void Server::TellLauncher(const LauncherNotice& notice) const {
+  if (options_.launcher_fd < 0) return;
+  const std::string line = ToLine(notice) + "\n";
+  if (::write(options_.launcher_fd, line.data(), line.size()) < 0) {
+    options_.logger.Warning(absl::StrCat("the launcher isn't told: ", ToLine(notice)));
   }
 }
 

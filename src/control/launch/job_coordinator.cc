@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "asio/buffer.hpp"
 #include "base/status_macros.h"
@@ -54,9 +53,9 @@ absl::StatusOr<std::unique_ptr<JobCoordinator>> JobCoordinator::Start(
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
   }
-  coordinator->evictions_begin_ = Fd(ends[0]);
-  coordinator->evictions_end_ = Fd(ends[1]);
-  coordinator->options_.evictions_fd = coordinator->evictions_end_.get();
+  coordinator->notices_begin_ = Fd(ends[0]);
+  coordinator->notices_end_ = Fd(ends[1]);
+  coordinator->options_.launcher_fd = coordinator->notices_end_.get();
   PHX_ASSIGN_OR_RETURN(const CoordinatorProcess process,
                        StartCoordinatorProcess(coordinator->options_));
   coordinator->pid_ = process.pid;
@@ -133,25 +132,33 @@ void JobCoordinator::Watch(asio::io_context& loop, Logger logger,
   started_ = std::move(started);
   process_.emplace(loop);
   AwaitEnd();
-  evictions_.emplace(loop);
+  notices_.emplace(loop);
   asio::error_code error;
-  evictions_->assign(evictions_begin_.Release(), error);
-  if (!error) ReadEvictions();
+  notices_->assign(notices_begin_.Release(), error);
+  if (!error) ReadNotices();
 }
 
-void JobCoordinator::ReadEvictions() {
-  evictions_->async_read_some(
-      asio::buffer(evictions_bytes_), [this](const asio::error_code& error, size_t count) {
-        if (error) return;
-        evictions_text_.append(evictions_bytes_.data(), count);
-        for (size_t end = evictions_text_.find('\n'); end != std::string::npos;
-             end = evictions_text_.find('\n')) {
-          int node = 0;
-          if (absl::SimpleAtoi(evictions_text_.substr(0, end), &node) && evicted_) evicted_(node);
-          evictions_text_.erase(0, end + 1);
-        }
-        ReadEvictions();
-      });
+void JobCoordinator::ReadNotices() {
+  notices_->async_read_some(asio::buffer(notices_bytes_),
+                            [this](const asio::error_code& error, size_t count) {
+                              if (error) return;
+                              notices_text_.append(notices_bytes_.data(), count);
+                              HandleNotices();
+                              ReadNotices();
+                            });
+}
+
+void JobCoordinator::HandleNotices() {
+  for (size_t end = notices_text_.find('\n'); end != std::string::npos;
+       end = notices_text_.find('\n')) {
+    const absl::StatusOr<LauncherNotice> notice = ParseLauncherNotice(notices_text_.substr(0, end));
+    notices_text_.erase(0, end + 1);
+    if (!notice.ok()) {
+      logger_.Warning(std::string(notice.status().message()));
+    } else if (noticed_) {
+      noticed_(*notice);
+    }
+  }
 }
 
 void JobCoordinator::AwaitEnd() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@
 #include "control_launch/assignment_text.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/survival.h"
+#include "control_protocol/launcher_notice.h"
 #include "control_protocol/job_settings.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
@@ -108,7 +110,9 @@ absl::Status NodesJob::RunAgents() {
   options.bystanders.insert(coordinator_->pid());
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
-  coordinator_->OnEvicted([this](int node) { HandleEvicted(node); });
+  coordinator_->OnNotice([this](const LauncherNotice& notice) {
+    if (const auto* evicted = std::get_if<NodeEvicted>(&notice)) HandleEvicted(evicted->node);
+  });
   coordinator_->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
   loop_.run();
   if (network_ != nullptr) SayTraffic();

@@ -44,7 +44,7 @@ absl::StatusOr<CoordinatorProcess> StartCoordinatorProcess(
   std::vector<int> kept = {listen_fd, key.get()};
   for (const auto& [option, fd] :
        {std::pair{"--record-fd", options.record_fd}, std::pair{"--status-fd", options.status_fd},
-        std::pair{"--evictions-fd", options.evictions_fd}}) {
+        std::pair{"--launcher-fd", options.launcher_fd}}) {
     if (fd < 0) continue;
     arguments.insert(arguments.end(), {option, absl::StrCat(fd)});
     kept.push_back(fd);

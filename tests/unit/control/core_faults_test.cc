@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "checkpoint_wire/codec.h"
 #include "core_recovery_fixture.h"
@@ -27,6 +29,14 @@ class CoreFaultsTest : public CoreRecoveryFixture {
   }
   static message::Suffer Suffer(const std::string& fault, uint64_t incarnation) {
     return {fault, Incarnation{incarnation}};
+  }
+  // What the launcher is told of.
+  std::vector<std::string> LinkFaults() const {
+    std::vector<std::string> faults;
+    for (const CoordinatorOutput& output : outputs_) {
+      if (const auto* due = std::get_if<LinkFaultDue>(&output)) faults.push_back(due->fault);
+    }
+    return faults;
   }
 };
 
@@ -91,6 +101,27 @@ TEST_F(CoreFaultsTest, AFlipAtAStepIsOrderedOnceTheRankHasComeThere) {
   EXPECT_THAT(Sent<message::Suffer>(), ElementsAre(Pair(2, Suffer("flip rank=1 at=step:9", 0))));
   Say(2, message::FaultPerformed{0, 0});
   EXPECT_THAT(Sent<message::Suffer>(), IsEmpty());
+}
+
+TEST_F(CoreFaultsTest, TheLauncherIsToldWhatTheNetworkSuffers) {
+  Begin("cut link=0-1 at=time:1s for=2s;cut node=1 at=time:1s", {1});
+  writes_at_once_ = false;
+  Step(Tick{}, seconds(1));
+  EXPECT_THAT(LinkFaults(), IsEmpty()) << "it isn't in the record yet";
+  EXPECT_THAT(Written()->record.view.performed_faults, ElementsAre(0, 1));
+  Step(RecordWritten{});
+  EXPECT_THAT(LinkFaults(), ElementsAre("cut link=0-1 at=time:1s for=2s", "cut node=1 at=time:1s"));
+  EXPECT_THAT(Sent<message::Suffer>(), IsEmpty());
+  Step(Tick{}, seconds(2));
+  EXPECT_THAT(LinkFaults(), IsEmpty()) << "each happens once";
+}
+
+TEST_F(CoreFaultsTest, TheNetworksStepIsSaidByARank) {
+  Begin("cut link=0>1 at=step:9", {1});
+  Say(1, message::FaultPerformed{0, 0});
+  EXPECT_THAT(LinkFaults(), ElementsAre("cut link=0>1 at=step:9"));
+  Say(1, message::FaultPerformed{0, 0});
+  EXPECT_THAT(LinkFaults(), IsEmpty());
 }
 
 TEST_F(CoreFaultsTest, WhatACoordinatorDoesntLiveToOrderTheNextOneDoes) {

@@ -24,6 +24,7 @@
 #include "control_coordinator/job_history.h"
 #include "control_coordinator/job_ordering.h"
 #include "control_coordinator/job_steps.h"
+#include "control_protocol/launcher_notice.h"
 #include "control_protocol/message.h"
 #include "control_record/job_record.h"
 #include "faults/fault.h"
@@ -76,17 +77,13 @@ struct Concluded {  // beside the lines for the log
 struct WriteRecord {
   JobRecord record;
 };
-// The job goes on without that node, which is in the record; whoever started its agent needn't wait
-// for it. Said again by each coordinator that comes later.
-struct NodeEvicted {
-  int node = 0;
-};
 struct KillCoordinator {};  // a fault that it is to suffer: SIGKILL, at once
 struct JobOver {
   absl::Status status;
 };
-using CoordinatorOutput = std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobEvent,
-                                       WriteRecord, NodeEvicted, KillCoordinator, JobOver>;
+using CoordinatorOutput =
+    std::variant<SendToAgent, CloseAgent, LogLine, Concluded, JobEvent, WriteRecord, NodeEvicted,
+                 LinkFaultDue, KillCoordinator, JobOver>;
 
 struct CoordinatorSettings {
   std::string job;

@@ -34,9 +34,9 @@ struct CoordinatorOptions {
   // A listening socket on which it shows how the job is (control_status_page); owned from then on.
   // Or -1.
   int status_fd = -1;
-  // A pipe to whoever starts the agents, which doesn't block: the number of each node that is
-  // evicted, as a line. Or -1.
-  int evictions_fd = -1;
+  // A pipe to whoever starts the agents, which doesn't block: each LauncherNotice, as a line. Or
+  // -1.
+  int launcher_fd = -1;
   // How long other agents wait for an answer of one that is silent, before its node is evicted.
   Clock::duration witness_wait = std::chrono::seconds(3);
   // From the start until somebody joins, and from then on until all have joined.
@@ -59,7 +59,7 @@ int RunCoordinator(CoordinatorOptions options);
 // `phalanx coordinator`; `arguments` without these two words:
 //   --job ID --listen-fd N --key-fd N [--record-fd N | --record URL] [--lifeline-fd N] [--status-fd
 //   N]
-//   [--evictions-fd N] [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT]
+//   [--launcher-fd N] [--join-timeout-ms N] [--report FILE] [--events FILE] [--faults TEXT]
 //   [--die-with PID]
 //   [--detach]
 // Without --report, PHALANX_REPORT_FILE counts. PHALANX_WITNESS_WAIT_MS is CoordinatorOptions'

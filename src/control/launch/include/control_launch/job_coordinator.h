@@ -22,6 +22,7 @@
 #include "control_process/fd.h"
 #include "control_process/listen.h"
 #include "control_protocol/endpoint.h"
+#include "control_protocol/launcher_notice.h"
 #include "control_protocol/persist_settings.h"
 
 namespace phalanx::control {
@@ -51,13 +52,14 @@ class JobCoordinator {
   // says so to `logger`, and to `started` which process it is then. From the start of the loop on,
   // and the loop has stopped when this object goes.
   void Watch(asio::io_context& loop, Logger logger, std::function<void(pid_t)> started);
-  // Which nodes the job goes on without, although their agents may still be there: their numbers,
-  // each maybe more than once. With Watch().
-  void OnEvicted(std::function<void(int)> evicted) { evicted_ = std::move(evicted); }
+  // What the coordinators say, each maybe more than once if its kind is said again. With Watch().
+  void OnNotice(std::function<void(const LauncherNotice&)> noticed) {
+    noticed_ = std::move(noticed);
+  }
   // Not any more: the loop may go before this object does. Not while it runs.
   void StopWatching() {
     process_.reset();
-    evictions_.reset();
+    notices_.reset();
   }
 
   const std::string& job() const { return options_.job; }
@@ -77,22 +79,23 @@ class JobCoordinator {
   absl::Status RunRecordCommand(const std::string& what) const;
   // Nobody is to wait for an answer any more.
   void StopListening();
-  void ReadEvictions();
+  void ReadNotices();
+  void HandleNotices();
 
   CoordinatorProcessOptions options_;
   Listener listener_;
   Listener status_listener_;  // invalid: no page is wanted
   Fd record_;                 // invalid: it is in etcd
-  Fd evictions_end_;          // the coordinators write to it
-  Fd evictions_begin_;        // until it is watched
+  Fd notices_end_;            // the coordinators write to it
+  Fd notices_begin_;          // until it is watched
   pid_t pid_ = -1;
   Logger logger_;
   std::function<void(pid_t)> started_;
   std::optional<asio::posix::stream_descriptor> process_;
-  std::function<void(int)> evicted_;
-  std::optional<asio::posix::stream_descriptor> evictions_;
-  std::array<char, 64> evictions_bytes_{};
-  std::string evictions_text_;
+  std::function<void(const LauncherNotice&)> noticed_;
+  std::optional<asio::posix::stream_descriptor> notices_;
+  std::array<char, 256> notices_bytes_{};
+  std::string notices_text_;
   std::deque<Clock::time_point> ends_;
 };
 

@@ -26,8 +26,9 @@ struct CoordinatorProcessOptions {
   int record_fd = -1;
   std::string record_url;  // where the record is, if it isn't in such a log
   int status_fd = -1;      // a listening socket for its status page; borrowed as well. Or -1
-  // Borrowed, too: the pipe into which it writes which nodes are evicted. Or -1.
-  int evictions_fd = -1;
+  // Borrowed, too: the pipe into which it writes what the launcher is to know, a LauncherNotice
+  // (control_protocol/launcher_notice.h) a line. Or -1.
+  int launcher_fd = -1;
   Clock::duration join_timeout = std::chrono::seconds(60);
   // Where it appends its reports; empty: nowhere. An absolute path.
   std::string report_file;
