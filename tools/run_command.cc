@@ -9,13 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "command_line.h"
@@ -26,6 +24,7 @@
 #include "control_protocol/job_settings.h"
 #include "faults/fault.h"
 #include "keyed_record/etcd_url.h"
+#include "run_faults.h"
 
 namespace phalanx::tools {
 namespace {
@@ -169,9 +168,11 @@ void AddFaultOptions(CLI::App& command, RunOptions* options) {
   command
       .add_option(
           "--fault", options->faults,
-          "Let a process fail, once: `kill rank=N at=step:N`, `stop … for=30s`, `segfault …`, "
+          "Let a process or a link fail, once: `kill rank=N at=step:N`, `stop … for=30s`, "
+          "`segfault …`, "
           "`exit … code=N`, `flip rank=N at=point:revoked`, `kill node=N at=time:1s`, `kill "
-          "coordinator at=point:stored`; may be repeated")
+          "coordinator at=point:stored`, with --emulate `cut link=A-B at=step:N for=2s`; may be "
+          "repeated")
       ->type_name("FAULT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -308,73 +309,6 @@ absl::StatusOr<std::string> ReadText(const std::string& option, const std::strin
   return absl::NotFoundError(absl::StrCat(option, ": can't read '", path, "'"));
 }
 
-bool IsOne(faults::Action action, std::initializer_list<faults::Action> of) {
-  return std::find(of.begin(), of.end(), action) != of.end();
-}
-
-// Of what the grammar knows, this is what processes suffer so far.
-bool IsSupported(const faults::Fault& fault) {
-  using faults::Action;
-  using faults::Target;
-  const faults::When& when = fault.when;
-  const bool at_moment =
-      when.kind == faults::When::Kind::kTime ||
-      (when.kind == faults::When::Kind::kPoint && when.point != faults::Point::kPrepared);
-  switch (fault.target.kind) {
-    case Target::Kind::kRank:
-      if (when.kind == faults::When::Kind::kStep) {
-        return IsOne(fault.action, {Action::kKill, Action::kStop, Action::kExit, Action::kSegfault,
-                                    Action::kFlip});
-      }
-      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop, Action::kFlip});
-    case Target::Kind::kSpare:
-      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop});
-    case Target::Kind::kNode:
-      return at_moment && IsOne(fault.action, {Action::kKill, Action::kStop});
-    case Target::Kind::kAgent:
-    case Target::Kind::kCoordinator:
-      return at_moment && fault.action == Action::kKill;
-    case Target::Kind::kVoter:
-    case Target::Kind::kLink:
-      return false;
-  }
-  return false;
-}
-
-// `nodes`: 0 when the job is this process's own.
-absl::Status CheckFault(const faults::Fault& fault, int ranks, int spares, int nodes) {
-  using faults::Target;
-  const std::string what = absl::StrCat("the fault '", faults::ToText(fault), "': ");
-  if (!IsSupported(fault)) {
-    return absl::UnimplementedError(absl::StrCat(
-        what,
-        "not there yet; ranks can be killed, stopped, exit, segfault and have a copy flipped "
-        "at=step:N; at=time:T or at=point:NAME ranks, spares and nodes can be killed and stopped, "
-        "copies flipped, and agents and the coordinator killed"));
-  }
-  const bool is_node =
-      fault.target.kind == Target::Kind::kNode || fault.target.kind == Target::Kind::kAgent;
-  if (is_node && nodes == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, "without --nodes there is no agent but this command itself"));
-  }
-  const auto within = [&](Target::Kind kind, int count, absl::string_view things) {
-    if (fault.target.kind != kind || fault.target.number < count) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(what, "there are only ", count, " ", things));
-  };
-  if (ranks > 0) PHX_RETURN_IF_ERROR(within(Target::Kind::kRank, ranks, "ranks"));
-  PHX_RETURN_IF_ERROR(within(Target::Kind::kSpare, spares, "spares"));
-  PHX_RETURN_IF_ERROR(within(Target::Kind::kNode, nodes, "nodes"));
-  return within(Target::Kind::kAgent, nodes, "nodes");
-}
-
-absl::StatusOr<std::vector<faults::Fault>> ReadFaults(const std::string& where,
-                                                      const std::string& text) {
-  absl::StatusOr<std::vector<faults::Fault>> faults = faults::ParseFaults(text);
-  if (faults.ok()) return faults;
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", faults.status().message()));
-}
-
 absl::StatusOr<control::ClusterShape> ShapeOf(const RunOptions& options) {
   absl::StatusOr<control::ClusterShape> shape = control::ParseClusterShape(options.emulate);
   if (shape.ok()) return shape;
@@ -400,30 +334,20 @@ absl::StatusOr<std::vector<control::HostSlots>> HostsOf(const RunOptions& option
   return control::TakeSlots(hosts, options.ranks);
 }
 
-// As the value of PHALANX_FAULTS.
-absl::StatusOr<std::string> FaultsOf(const RunOptions& options) {
-  std::vector<faults::Fault> all;
-  for (const std::string& text : options.faults) {
-    PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults, ReadFaults("--fault", text));
-    all.insert(all.end(), faults.begin(), faults.end());
-  }
+absl::StatusOr<std::vector<faults::Fault>> FaultsOf(const RunOptions& options) {
+  FaultTexts texts;
+  texts.options = options.faults;
   if (!options.fault_file.empty()) {
-    PHX_ASSIGN_OR_RETURN(const std::string text, ReadText("--fault-file", options.fault_file));
-    PHX_ASSIGN_OR_RETURN(const std::vector<faults::Fault> faults,
-                         ReadFaults(absl::StrCat("--fault-file ", options.fault_file), text));
-    all.insert(all.end(), faults.begin(), faults.end());
+    PHX_ASSIGN_OR_RETURN(texts.file_text, ReadText("--fault-file", options.fault_file));
+    texts.file = options.fault_file;
   }
-  int nodes = 0;
-  if (!all.empty() && options.has_nodes()) {
+  JobForFaults job{options.ranks, options.spares, 0, !options.emulate.empty()};
+  const bool has_any = !texts.options.empty() || !texts.file.empty();
+  if (has_any && options.has_nodes()) {
     PHX_ASSIGN_OR_RETURN(const std::vector<control::HostSlots> hosts, HostsOf(options));
-    nodes = static_cast<int>(hosts.size());
+    job.nodes = static_cast<int>(hosts.size());
   }
-  for (const faults::Fault& fault : all) {
-    PHX_RETURN_IF_ERROR(CheckFault(fault, options.ranks, options.spares, nodes));
-  }
-  return absl::StrJoin(all, ";", [](std::string* out, const faults::Fault& fault) {
-    out->append(faults::ToText(fault));
-  });
+  return ReadFaults(texts, job);
 }
 
 // Ours, whatever they are set to, mean the same on every node.
@@ -480,7 +404,8 @@ int UsageError(const std::string& message) {
   return kExitUsage;
 }
 
-int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
+int RunOnNodes(const RunOptions& options, const std::vector<faults::Fault>& faults,
+               control::NodeAssignment assignment) {
   control::NodesOptions nodes;
   absl::StatusOr<std::vector<control::HostSlots>> hosts = HostsOf(options);
   if (!hosts.ok()) return UsageError(std::string(hosts.status().message()));
@@ -495,6 +420,7 @@ int RunOnNodes(const RunOptions& options, control::NodeAssignment assignment) {
     const absl::StatusOr<control::ClusterShape> shape = ShapeOf(options);
     if (!shape.ok()) return UsageError(std::string(shape.status().message()));
     nodes.emulated = *shape;
+    nodes.has_link_faults = std::any_of(faults.begin(), faults.end(), faults::IsOfNetwork);
     // The network's interface, instead of loopback.
     assignment.variables["PHALANX_BIND"] = control::EmulatedInterface();
     assignment.variables["PHALANX_EMULATED_RATE"] = std::to_string(shape->bits_per_second);
@@ -530,9 +456,9 @@ int RunCommand(const std::vector<std::string>& arguments) {
   control::NodeAssignment assignment;
   assignment.program = split.program;
   assignment.variables = ToVariables(options.variables);
-  const absl::StatusOr<std::string> faults = FaultsOf(options);
+  const absl::StatusOr<std::vector<faults::Fault>> faults = FaultsOf(options);
   if (!faults.ok()) return UsageError(std::string(faults.status().message()));
-  if (!faults->empty()) assignment.variables["PHALANX_FAULTS"] = *faults;
+  if (!faults->empty()) assignment.variables["PHALANX_FAULTS"] = ToText(*faults);
   absl::StatusOr<control::PersistSettings> persist = PersistSettingsOf(options);
   if (!persist.ok()) return UsageError(std::string(persist.status().message()));
   assignment.persist = *std::move(persist);
@@ -554,7 +480,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   assignment.replaces = options.spares > 0 || options.max_restarts > 0;
   assignment.grace = std::chrono::milliseconds(options.grace_ms);
   if (options.has_nodes()) {
-    return RunOnNodes(options, std::move(assignment));
+    return RunOnNodes(options, *faults, std::move(assignment));
   }
   assignment.world_size = options.ranks > 0 ? options.ranks : control::UsableCores();
   assignment.local_world_size = assignment.world_size;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "control_emulation/link_fault_text.h"
 #include "control_emulation/network_text.h"
 #include "control_supervisor/program.h"
 #include "namespaces.h"
@@ -14,18 +15,19 @@
 namespace phalanx::control {
 namespace {
 
-absl::StatusOr<std::string> FindTool(const std::string& name) {
+absl::StatusOr<std::string> FindTool(const std::string& name, absl::string_view package) {
   const char* const path = std::getenv("PATH");
   absl::StatusOr<std::string> found =
       FindUserProgram(name, path != nullptr ? path : "/usr/bin:/bin", {"/usr/sbin", "/sbin"});
   if (found.ok()) return found;
   return absl::NotFoundError(absl::StrCat("emulating a cluster needs the program `", name,
-                                          "`; on Debian: apt install iproute2"));
+                                          "`; on Debian: apt install ", package));
 }
 
 class Network : public EmulatedNetwork {
  public:
-  explicit Network(ClusterShape shape) : shape_(std::move(shape)) {}
+  Network(ClusterShape shape, bool has_faults)
+      : shape_(std::move(shape)), has_faults_(has_faults) {}
 
   absl::Status Build();
 
@@ -35,6 +37,10 @@ class Network : public EmulatedNetwork {
   std::string hub_address() const override { return kHubAddress; }
   Fd TakeSocket() override { return std::move(namespaces_.socket); }
   absl::StatusOr<std::vector<NodeTraffic>> ReadTraffic() const override;
+  absl::Status Suffer(const std::vector<faults::Fault>& faults) override {
+    return Filter(LinkRules(faults));
+  }
+  absl::StatusOr<uint64_t> ReadLostPackets() const override;
 
  private:
   int nodes() const { return static_cast<int>(shape_.ranks.size()); }
@@ -46,16 +52,24 @@ class Network : public EmulatedNetwork {
   }
   absl::Status AddTraffic(const NetworkPlace& place, const std::string& interface, uint64_t* bytes,
                           uint64_t* dropped_packets) const;
+  absl::Status Filter(std::string commands) const {
+    return RunTool(Hub(), {nft_, {"-f", "-"}, std::move(commands), {}}).status();
+  }
 
   const ClusterShape shape_;
+  const bool has_faults_;
   std::string ip_;
   std::string tc_;
+  std::string nft_;
   Namespaces namespaces_;  // the first one is the hub
 };
 
 absl::Status Network::Build() {
-  PHX_ASSIGN_OR_RETURN(ip_, FindTool("ip"));
-  PHX_ASSIGN_OR_RETURN(tc_, FindTool("tc"));
+  PHX_ASSIGN_OR_RETURN(ip_, FindTool("ip", "iproute2"));
+  PHX_ASSIGN_OR_RETURN(tc_, FindTool("tc", "iproute2"));
+  if (has_faults_) {
+    PHX_ASSIGN_OR_RETURN(nft_, FindTool("nft", "nftables"));
+  }
   PHX_ASSIGN_OR_RETURN(namespaces_, MakeNamespaces(shape_.ranks.size() + 1));
   std::vector<int> node_fds;
   for (int node = 0; node < nodes(); ++node) node_fds.push_back(PlaceOf(node).network);
@@ -65,6 +79,7 @@ absl::Status Network::Build() {
     PHX_RETURN_IF_ERROR(RunBatch(PlaceOf(node), ip_, NodeLinks(node)));
     PHX_RETURN_IF_ERROR(RunBatch(PlaceOf(node), tc_, NodeQueues(shape_)));
   }
+  if (has_faults_) PHX_RETURN_IF_ERROR(Filter(LinkTable()));
   return absl::OkStatus();
 }
 
@@ -98,10 +113,28 @@ absl::Status Network::AddTraffic(const NetworkPlace& place, const std::string& i
   return absl::UnavailableError(absl::StrCat("tc says nothing of the queue of ", interface));
 }
 
+absl::StatusOr<uint64_t> Network::ReadLostPackets() const {
+  PHX_ASSIGN_OR_RETURN(
+      const std::string text,
+      RunTool(Hub(),
+              {nft_, {"-j", "list", "counter", "bridge", kFaultTable, kLostCounter}, "", {}}));
+  const nlohmann::json said = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto parts = said.is_object() ? said.find("nftables") : said.end();
+  if (parts != said.end()) {
+    for (const nlohmann::json& part : *parts) {
+      if (!part.is_object() || !part.contains("counter")) continue;
+      const nlohmann::json& counter = part.at("counter");
+      if (counter.is_object()) return counter.value("packets", uint64_t{0});
+    }
+  }
+  return absl::UnavailableError("nft says nothing of the packets that faults have taken");
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EmulatedNetwork>> EmulatedNetwork::Make(const ClusterShape& shape) {
-  auto network = std::make_unique<Network>(shape);
+absl::StatusOr<std::unique_ptr<EmulatedNetwork>> EmulatedNetwork::Make(const ClusterShape& shape,
+                                                                       bool has_faults) {
+  auto network = std::make_unique<Network>(shape, has_faults);
   PHX_RETURN_IF_ERROR(network->Build());
   return absl::StatusOr<std::unique_ptr<EmulatedNetwork>>(std::move(network));
 }

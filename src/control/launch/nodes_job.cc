@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -21,11 +22,12 @@
 #include "control_launch/assignment_text.h"
 #include "control_launch/job_coordinator.h"
 #include "control_launch/survival.h"
-#include "control_protocol/launcher_notice.h"
 #include "control_protocol/job_settings.h"
+#include "control_protocol/launcher_notice.h"
 #include "control_supervisor/keeper.h"
 #include "control_supervisor/program.h"
 #include "control_supervisor/supervisor.h"
+#include "link_faults.h"
 #include "orders.h"
 #include "own_address.h"
 
@@ -70,6 +72,7 @@ class NodesJob : private SupervisorEvents {
   absl::StatusOr<std::vector<SupervisedWorker>> MakeAgents() const;
 
   void OnWorkerEnded(int node, pid_t pid, int wait_status) override;
+  void HandleNotice(const LauncherNotice& notice);
   void HandleEvicted(int node);
   bool IsLoss(int node, const ProcessEnd& end) const;
   void OnFirstFailure(int node, pid_t pid, const ProcessEnd& end, int others) override;
@@ -84,6 +87,7 @@ class NodesJob : private SupervisorEvents {
   const Logger logger_;
   asio::io_context loop_;
   std::unique_ptr<EmulatedNetwork> network_;  // null unless one is wanted
+  std::optional<LinkFaults> link_faults_;
   std::unique_ptr<JobCoordinator> coordinator_;
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<Supervisor> supervisor_;
@@ -110,9 +114,8 @@ absl::Status NodesJob::RunAgents() {
   options.bystanders.insert(coordinator_->pid());
   supervisor_ = Supervisor::Create(loop_, std::move(options), this);
   PHX_RETURN_IF_ERROR(supervisor_->Start());
-  coordinator_->OnNotice([this](const LauncherNotice& notice) {
-    if (const auto* evicted = std::get_if<NodeEvicted>(&notice)) HandleEvicted(evicted->node);
-  });
+  link_faults_.emplace(loop_, network_.get(), logger_);
+  coordinator_->OnNotice([this](const LauncherNotice& notice) { HandleNotice(notice); });
   coordinator_->Watch(loop_, logger_, [this](pid_t pid) { supervisor_->AddBystander(pid); });
   loop_.run();
   if (network_ != nullptr) SayTraffic();
@@ -120,7 +123,8 @@ absl::Status NodesJob::RunAgents() {
 }
 
 absl::Status NodesJob::Emulate() {
-  PHX_ASSIGN_OR_RETURN(network_, EmulatedNetwork::Make(*options_.emulated));
+  PHX_ASSIGN_OR_RETURN(network_,
+                       EmulatedNetwork::Make(*options_.emulated, options_.has_link_faults));
   Logger::ToStderr("", LogSeverity::kInfo).Info(DescribeEmulation(*options_.emulated));
   return absl::OkStatus();
 }
@@ -135,6 +139,11 @@ void NodesJob::SayTraffic() const {
                            one.received_bytes, " bytes in; ", one.dropped_packets,
                            " packets dropped"));
   }
+  if (!options_.has_link_faults) return;
+  const absl::StatusOr<uint64_t> lost = network_->ReadLostPackets();
+  if (!lost.ok()) return logger_.Warning(std::string(lost.status().message()));
+  Logger::ToStderr("", LogSeverity::kInfo)
+      .Info(absl::StrCat("faults of the network took ", *lost, " packets"));
 }
 
 absl::StatusOr<std::string> NodesJob::CoordinatorAddress() const {
@@ -219,6 +228,11 @@ absl::StatusOr<std::vector<SupervisedWorker>> NodesJob::MakeAgents() const {
     Logger::ToStderr("", LogSeverity::kInfo).Info(WhatIsSurvivable(shape));
   }
   return agents;
+}
+
+void NodesJob::HandleNotice(const LauncherNotice& notice) {
+  if (const auto* evicted = std::get_if<NodeEvicted>(&notice)) return HandleEvicted(evicted->node);
+  link_faults_->Begin(std::get<LinkFaultDue>(notice).fault);
 }
 
 // It may be frozen for ever, or come back and find itself refused.

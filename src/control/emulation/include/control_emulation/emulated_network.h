@@ -11,6 +11,7 @@
 #include "control_emulation/cluster_shape.h"
 #include "control_process/fd.h"
 #include "control_process/network_place.h"
+#include "faults/fault.h"
 
 namespace phalanx::control {
 
@@ -27,10 +28,12 @@ struct NodeTraffic {
 // For a process of one thread.
 class EmulatedNetwork {
  public:
+  // `has_faults`: there may be some to suffer, for which it has another tool.
   //   NOT_FOUND          a tool is missing; says which and what to install
   //   PERMISSION_DENIED  the kernel doesn't let us; says what would help
   //   UNAVAILABLE        a tool failed; says how
-  static absl::StatusOr<std::unique_ptr<EmulatedNetwork>> Make(const ClusterShape& shape);
+  static absl::StatusOr<std::unique_ptr<EmulatedNetwork>> Make(const ClusterShape& shape,
+                                                               bool has_faults);
   virtual ~EmulatedNetwork() = default;
 
   // Where the node's processes are to start.
@@ -42,6 +45,14 @@ class EmulatedNetwork {
 
   // Of each node. UNAVAILABLE when they can't be read.
   virtual absl::StatusOr<std::vector<NodeTraffic>> ReadTraffic() const = 0;
+
+  // The rest is for networks that have faults.
+  //
+  // From now on exactly these faults of the network hold (faults::IsOfNetwork), of nodes that there
+  // are. UNAVAILABLE when that can't be done; says why.
+  virtual absl::Status Suffer(const std::vector<faults::Fault>& faults) = 0;
+  // That were lost to faults. They have gone over the sender's link and not over the receiver's.
+  virtual absl::StatusOr<uint64_t> ReadLostPackets() const = 0;
 };
 
 // The interface of each node.

@@ -24,6 +24,7 @@ struct NodesOptions {
   // The hosts are this machine, each in a network of its own of this kind, with as many ranks as it
   // says there. What went over each link is said in the end.
   std::optional<ClusterShape> emulated;
+  bool has_link_faults = false;  // among those that the job is to suffer; see faults/fault.h
 };
 
 // Runs the whole job on the calling thread, which must be the main and only one. What concerns the
